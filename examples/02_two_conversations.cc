@@ -53,7 +53,7 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
   if (!second) return skald::Failure(second.error());
   for (int turn = 0; turn < 30; ++turn) {
     for (Conversation* conversation : {&*first, &*second}) {
-      if (auto advanced = Advance(*model, *conversation, *workspace); !advanced) return advanced;
+      SKALD_TRY(Advance(*model, *conversation, *workspace));
     }
   }
   for (const Conversation* conversation : {&*first, &*second}) {

@@ -47,7 +47,7 @@ skald::Result<void> Run() {
   for (const auto& [begin, end] : *points) std::cout << "  can resume at " << begin << " to " << end << '\n';
 
   if (const auto refused = cache->Truncate(150); !refused) std::cout << refused.error().message << '\n';
-  if (auto rewound = cache->Truncate(200); !rewound) return rewound;
+  SKALD_TRY(cache->Truncate(200));
   const auto again = model.Forward(*cache, std::span(tokens).subspan(200), *workspace);
   if (!again) return skald::Failure(again.error());
   const bool same = std::equal(expected.begin(), expected.end(), again->begin());

@@ -66,7 +66,7 @@ skald::Result<void> Run(const std::filesystem::path& folder, int port) {
   std::optional<skald::ChunkKey> keys[2];  // all that a server has to remember of two conversations
   const std::pair<int, const char*> requests[] = {{0, "And God said"}, {1, "The king"}, {1, " Then"}, {0, " Behold"}};
   for (const auto& [conversation, text] : requests) {
-    if (auto done = server.Turn(keys[conversation], text); !done) return done;
+    SKALD_TRY(server.Turn(keys[conversation], text));
   }
   return {};
 }

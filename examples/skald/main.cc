@@ -71,19 +71,18 @@ Result<int> RunProgram(int argc, char** argv) {
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   Options& options = std::get<Options>(parsed);
   if (!options.use_ranks) return RunCommand(options);
-  auto job = RankJob::Start(options.rank_patience);
-  if (!job) return Failure(job.error());
-  options.ranks = *job;
+  SKALD_ASSIGN(auto job, RankJob::Start(options.rank_patience));
+  options.ranks = job;
   KeepToMachineShare(options);
   Result<int> exit_code = RunCommand(options);
   if (exit_code && *exit_code == 0) return exit_code;
   // What all ranks know rank 0 tells, and then it ends them all.
-  const RankShare share = (*job)->share();
+  const RankShare share = job->share();
   if (share.rank != 0) std::this_thread::sleep_for(std::chrono::seconds(2));
   if (!exit_code)
     Report((share.rank == 0 ? "" : "rank " + std::to_string(share.rank) + ": ") + exit_code.error().message);
   std::cout.flush();
-  (*job)->Abort(exit_code.value_or(kExitError));
+  job->Abort(exit_code.value_or(kExitError));
   return exit_code;
 }
 

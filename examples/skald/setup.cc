@@ -28,8 +28,8 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
 
 // Once all ranks have loaded their weights, whatever became of it.
 Result<void> ComputeOnRanks(const CommunicatorRef& ranks, const Result<std::unique_ptr<LanguageModel>>& model) {
-  if (auto came = ranks.Wait(); !came) return came;
-  if (auto all_loaded = Agree(ranks, model); !all_loaded) return all_loaded;
+  SKALD_TRY(ranks.Wait());
+  SKALD_TRY(Agree(ranks, model));
   return (*model)->ComputeOn(ranks);
 }
 
@@ -52,7 +52,7 @@ Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const
     if (auto used = (*model)->UseAdapter(*options.adapter); !used) model = Failure(used.error());
   }
   if (options.ranks != nullptr) {
-    if (auto led = ComputeOnRanks(options.ranks->ranks(), model); !led) return Failure(led.error());
+    SKALD_TRY(ComputeOnRanks(options.ranks->ranks(), model));
   }
   return model;
 }

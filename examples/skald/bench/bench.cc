@@ -35,20 +35,17 @@ struct BenchModel {
 Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight_type) {
   if (!options.bench.shape.empty()) {
     const RankShare share = ShareOf(options.ranks);
-    auto model = RandomLanguageModel(options.bench.shape, weight_type.value_or(DType::kBF16), share);
-    if (!model) return Failure(model.error());
+    SKALD_ASSIGN(auto model, RandomLanguageModel(options.bench.shape, weight_type.value_or(DType::kBF16), share));
     if (options.ranks != nullptr) {
-      if (auto led = (*model)->ComputeOn(options.ranks->ranks()); !led) return Failure(led.error());
+      SKALD_TRY(model->ComputeOn(options.ranks->ranks()));
     }
-    return BenchModel{options.bench.shape, std::move(*model)};
+    return BenchModel{options.bench.shape, std::move(model)};
   }
   Options one = options;
   one.weight_type = weight_type;
-  const auto info = IdentifyModel(one.model);
-  if (!info) return Failure(info.error());
-  auto model = LoadWeights(one, *info);
-  if (!model) return Failure(model.error());
-  return BenchModel{std::string(info->name), std::move(*model)};
+  SKALD_ASSIGN(const auto info, IdentifyModel(one.model));
+  SKALD_ASSIGN(auto model, LoadWeights(one, info));
+  return BenchModel{std::string(info.name), std::move(model)};
 }
 
 // What users of an engine see, as a table.
@@ -61,13 +58,12 @@ Result<void> Serve(const BenchOptions& options, const BenchModel& model) {
       ServeCase serve_case = {users,   options.prompts.front(), options.generated.front(), options.arrival, {},
                               threads, options.kv_type};
       if (options.step_ms > 0) serve_case.step_seconds = options.step_ms / 1e3;
-      const auto measured = MeasureServing(*model.model, serve_case);
-      if (!measured) return Failure(measured.error());
-      const Latency& first = measured->first_token;
-      const Latency& between = measured->between;
+      SKALD_ASSIGN(const auto measured, MeasureServing(*model.model, serve_case));
+      const Latency& first = measured.first_token;
+      const Latency& between = measured.between;
       std::cout << std::fixed << std::setprecision(1) << "| " << model.name << " | " << SimdTarget() << " | " << threads
                 << " | " << users << " | " << serve_case.prompt << ", " << serve_case.answer << " | "
-                << serve_case.arrival << " | " << measured->rate << " | " << ms(first.median) << ", " << ms(first.p99)
+                << serve_case.arrival << " | " << measured.rate << " | " << ms(first.median) << ", " << ms(first.p99)
                 << " | " << ms(between.median) << ", " << ms(between.p99) << ", " << ms(between.most) << " |\n"
                 << std::flush;
     }
@@ -103,10 +99,9 @@ class Bench {
       const MachineLimits& limits = LimitsOf(setting.simd, threads);
       for (const BenchCase& bench_case : CasesOf(options_, threads)) {
         MeasuredRanks* const ranks = ranks_ != nullptr ? &ranks_->measured() : nullptr;
-        const auto measured = Measure(*model.model, bench_case, limits, options_.repetitions, ranks);
-        if (!measured) return Failure(measured.error());
-        report_.Add(setting, bench_case, *measured);
-        if (ranks_ != nullptr) report_.AddTraffic(ranks_->share().ranks, bench_case, *measured);
+        SKALD_ASSIGN(const auto measured, Measure(*model.model, bench_case, limits, options_.repetitions, ranks));
+        report_.Add(setting, bench_case, measured);
+        if (ranks_ != nullptr) report_.AddTraffic(ranks_->share().ranks, bench_case, measured);
       }
     }
     return {};
@@ -146,9 +141,8 @@ std::vector<std::optional<DType>> TypesOf(const Options& options) {
 
 Result<void> ForEachBenchModel(const Options& options, const std::function<Result<void>(const LanguageModel&)>& run) {
   for (const auto type : TypesOf(options)) {
-    const auto model = LoadModel(options, type);
-    if (!model) return Failure(model.error());
-    if (auto done = run(*model->model); !done) return done;
+    SKALD_ASSIGN(const auto model, LoadModel(options, type));
+    SKALD_TRY(run(*model.model));
   }
   return {};
 }
@@ -158,25 +152,24 @@ Result<int> RunBench(const Options& options) {
   if (targets.empty()) targets.push_back(SimdTarget());
   if (targets == std::vector<std::string>{"all"}) targets = SimdTargets();
   for (const std::string& target : targets) {
-    if (auto there = UseSimdTarget(target); !there) return Failure(there.error());
+    SKALD_TRY(UseSimdTarget(target));
   }
   std::optional<Bench> bench;
   for (const auto type : TypesOf(options)) {
-    const auto model = LoadModel(options, type);
-    if (!model) return Failure(model.error());
+    SKALD_ASSIGN(const auto model, LoadModel(options, type));
     if (!options.bench.users.empty()) {
       (void)UseSimdTarget(targets.front());
-      if (auto served = Serve(options.bench, *model); !served) return Failure(served.error());
+      SKALD_TRY(Serve(options.bench, model));
       continue;
     }
     if (!bench) bench.emplace(options.bench, options.ranks.get());
     for (const std::string& target : targets) {
       (void)UseSimdTarget(target);
-      if (auto measured = bench->Run(*model); !measured) return Failure(measured.error());
+      SKALD_TRY(bench->Run(model));
     }
   }
   if (!bench) return 0;
-  if (auto finished = bench->Finish(); !finished) return Failure(finished.error());
+  SKALD_TRY(bench->Finish());
   return 0;
 }
 

@@ -33,21 +33,17 @@ class CaseRunner {
  public:
   static Result<CaseRunner> Create(const LanguageModel& model, const BenchCase& bench_case) {
     const RuntimeConfig runtime = {.max_tokens = bench_case.depth + bench_case.tokens, .kv_type = bench_case.kv_type};
-    auto pool = model.CreatePool(runtime);
-    if (!pool) return Failure(pool.error());
-    auto workspace = CreateWorkspace({.threads = bench_case.threads});
-    if (!workspace) return Failure(workspace.error());
-    CaseRunner runner(model, bench_case, std::move(*workspace));
+    SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
+    SKALD_ASSIGN(auto workspace, CreateWorkspace({.threads = bench_case.threads}));
+    CaseRunner runner(model, bench_case, std::move(workspace));
     for (uint32_t i = 0; i < bench_case.sequences; ++i) {
-      auto start = CreateKVCache(*pool);
-      if (!start) return Failure(start.error());
-      runner.starts_.push_back(std::move(*start));
+      SKALD_ASSIGN(auto start, CreateKVCache(pool));
+      runner.starts_.push_back(std::move(start));
     }
     if (bench_case.depth == 0) return runner;
     // One after the other: forks of a single conversation would read the same keys and values.
     for (KVCache& start : runner.starts_) {
-      const auto filled = runner.Append({&start, 1}, bench_case.depth);
-      if (!filled) return Failure(filled.error());
+      SKALD_TRY(runner.Append({&start, 1}, bench_case.depth));
     }
     return runner;
   }
@@ -56,14 +52,13 @@ class CaseRunner {
   Result<Seconds> Run() {
     caches_.clear();
     for (const KVCache& start : starts_) {
-      auto fork = start.Fork();
-      if (!fork) return Failure(fork.error());
-      caches_.push_back(std::move(*fork));
+      SKALD_ASSIGN(auto fork, start.Fork());
+      caches_.push_back(std::move(fork));
     }
     const uint32_t step = case_.is_prefill ? case_.tokens : 1;
     const auto begin = std::chrono::steady_clock::now();
     for (uint32_t done = 0; done < case_.tokens; done += step) {
-      if (auto appended = Append(caches_, step); !appended) return Failure(appended.error());
+      SKALD_TRY(Append(caches_, step));
     }
     return std::chrono::steady_clock::now() - begin;
   }
@@ -138,18 +133,16 @@ double Measurement::Spread() const {
 
 Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_case, const MachineLimits& limits,
                             size_t repetitions, MeasuredRanks* ranks) {
-  auto runner = CaseRunner::Create(model, bench_case);
-  if (!runner) return Failure(runner.error());
-  if (auto warm = runner->Run(); !warm) return Failure(warm.error());
+  SKALD_ASSIGN(auto runner, CaseRunner::Create(model, bench_case));
+  SKALD_TRY(runner.Run());
   const double tokens = double{1} * bench_case.tokens * bench_case.sequences;
   Measurement measurement;
   if (ranks != nullptr) ranks->Reset();
   Seconds all{0};
   for (size_t i = 0; i < repetitions; ++i) {
-    const auto time = runner->Run();
-    if (!time) return Failure(time.error());
-    all += *time;
-    measurement.rates.push_back(tokens / time->count());
+    SKALD_ASSIGN(const auto time, runner.Run());
+    all += time;
+    measurement.rates.push_back(tokens / time.count());
   }
   if (ranks != nullptr) {
     const RankTraffic& traffic = ranks->traffic();
@@ -159,7 +152,7 @@ Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_c
     measurement.waiting = Seconds(traffic.waited) / all;
   }
   const ModelCost cost = model.Cost();
-  const double bytes = BytesToRead(cost, bench_case, *runner);
+  const double bytes = BytesToRead(cost, bench_case, runner);
   measurement.bytes_per_token = bytes / tokens;
   measurement.limit = tokens / LeastTime(cost, bench_case, limits, bytes).count();
   return measurement;

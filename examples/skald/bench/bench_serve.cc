@@ -43,21 +43,18 @@ class Serving {
 
   Result<ServeMeasurement> Run() {
     for (uint32_t user = 0; user < case_.users; ++user) {
-      const auto id = engine_.Submit(RequestOf(user, case_.prompt, case_.answer));
-      if (!id) return Failure(id.error());
-      users_[*id] = {.submitted = SteadySeconds()};
+      SKALD_ASSIGN(const auto id, engine_.Submit(RequestOf(user, case_.prompt, case_.answer)));
+      users_[id] = {.submitted = SteadySeconds()};
     }
     while (engine_.has_work()) {
-      auto report = engine_.Step();
-      if (!report) return Failure(report.error());
+      SKALD_ASSIGN(auto report, engine_.Step());
       const double now = SteadySeconds();
-      for (const Event& event : report->events) Note(event, now);
+      for (const Event& event : report.events) Note(event, now);
       if (all_write_ || !std::ranges::all_of(users_, [](const auto& user) { return user.second.last > 0.0; })) continue;
       all_write_ = now;
       if (case_.arrival > 0) {
-        const auto id = engine_.Submit(RequestOf(case_.users, case_.arrival, 1));
-        if (!id) return Failure(id.error());
-        arrival_ = *id;
+        SKALD_ASSIGN(const auto id, engine_.Submit(RequestOf(case_.users, case_.arrival, 1)));
+        arrival_ = id;
       }
     }
     const double seconds = last_token_ - all_write_.value_or(0.0);
@@ -103,16 +100,13 @@ class Serving {
 Result<ServeMeasurement> MeasureServing(const LanguageModel& model, const ServeCase& serve_case) {
   const RuntimeConfig runtime = {.max_tokens = std::max(serve_case.prompt + serve_case.answer, serve_case.arrival + 1),
                                  .kv_type = serve_case.kv_type};
-  auto pool = model.CreatePool(runtime);
-  if (!pool) return Failure(pool.error());
-  auto workspace = CreateWorkspace({.threads = serve_case.threads});
-  if (!workspace) return Failure(workspace.error());
+  SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
+  SKALD_ASSIGN(auto workspace, CreateWorkspace({.threads = serve_case.threads}));
   EngineOptions options;
   options.max_running = serve_case.users + 1;
   options.step_seconds = serve_case.step_seconds;
-  const auto engine = Engine::Create(model, std::move(*pool), *workspace, options);
-  if (!engine) return Failure(engine.error());
-  return Serving(**engine, serve_case).Run();
+  SKALD_ASSIGN(const auto engine, Engine::Create(model, std::move(pool), workspace, options));
+  return Serving(*engine, serve_case).Run();
 }
 
 #else

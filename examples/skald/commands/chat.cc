@@ -70,7 +70,7 @@ class Conversation {
 
   Result<void> Undo() {
     if (turns_.empty()) return Fail(ErrorCode::kFailedPrecondition, "there is no message to take back");
-    if (auto rewound = session_.Rewind(std::min(turns_.back(), session_.size())); !rewound) return rewound;
+    SKALD_TRY(session_.Rewind(std::min(turns_.back(), session_.size())));
     turns_.pop_back();
     EraseMessages(turns_.size());
     return {};
@@ -85,42 +85,39 @@ class Conversation {
   // Begins to keep the conversation in `file`: goes on from there if the file exists. Errors: those of Load; the file
   // cannot be written.
   Result<void> KeepIn(const std::filesystem::path& file) {
-    if (auto known = IdentifyModelOnce(); !known) return known;
+    SKALD_TRY(IdentifyModelOnce());
     std::error_code ignored;  // of what cannot be asked reading or writing tells the error
     if (std::filesystem::exists(file, ignored)) {
-      if (auto loaded = Load(file); !loaded) return loaded;
+      SKALD_TRY(Load(file));
     }
-    if (auto writable = CheckFolder(file); !writable) return writable;
+    SKALD_TRY(CheckFolder(file));
     file_ = file;
     return {};
   }
 
   Result<void> Save(const std::filesystem::path& file) {
-    if (auto known = IdentifyModelOnce(); !known) return known;
-    auto fork = session_.ForkCache();
-    if (!fork) return Failure(fork.error());
-    SavedChat saved{std::move(*fork),      session_.pending(), turns_,
-                    chat_.messages.dump(), questions_,         sampling_.settings};
-    if (auto done = SaveChat(file, *owner_, saved); !done) return done;
+    SKALD_TRY(IdentifyModelOnce());
+    SKALD_ASSIGN(auto fork, session_.ForkCache());
+    SavedChat saved{std::move(fork), session_.pending(), turns_, chat_.messages.dump(), questions_, sampling_.settings};
+    SKALD_TRY(SaveChat(file, *owner_, saved));
     Note("saved to " + file.string());
     return {};
   }
 
   // An error leaves the conversation as it is.
   Result<void> Load(const std::filesystem::path& file) {
-    if (auto known = IdentifyModelOnce(); !known) return known;
-    auto saved = LoadChat(file, *owner_, session_.pool());
-    if (!saved) return Failure(saved.error());
+    SKALD_TRY(IdentifyModelOnce());
+    SKALD_ASSIGN(auto saved, LoadChat(file, *owner_, session_.pool()));
     nlohmann::ordered_json messages;
-    const bool is_json = internal::ParseJson(saved->messages, messages).empty();
-    if (!is_json || !messages.is_array() || messages.size() < 2 * saved->turns.size()) {
+    const bool is_json = internal::ParseJson(saved.messages, messages).empty();
+    if (!is_json || !messages.is_array() || messages.size() < 2 * saved.turns.size()) {
       return Fail(ErrorCode::kDataLoss, file.string() + ": its messages do not belong to its turns");
     }
-    session_.Replace(std::move(saved->cache), std::move(saved->pending));
+    session_.Replace(std::move(saved.cache), std::move(saved.pending));
     chat_.messages = std::move(messages);
-    turns_ = std::move(saved->turns);
-    questions_ = saved->questions;
-    if (!options_.chose_seed) sampling_.settings.random.seed = saved->sampler.random.seed;
+    turns_ = std::move(saved.turns);
+    questions_ = saved.questions;
+    if (!options_.chose_seed) sampling_.settings.random.seed = saved.sampler.random.seed;
     file_ = file;
     Note("going on from " + file.string() + ": " + std::to_string(turns_.size()) + " messages, " +
          std::to_string(session_.size()) + " tokens");
@@ -130,9 +127,9 @@ class Conversation {
   // What comes now goes to `file`; the present file, if any, keeps what was said until now.
   Result<void> Fork(const std::filesystem::path& file) {
     if (file_) {
-      if (auto saved = Save(*file_); !saved) return saved;
+      SKALD_TRY(Save(*file_));
     }
-    if (auto saved = Save(file); !saved) return saved;
+    SKALD_TRY(Save(file));
     file_ = file;
     return {};
   }
@@ -147,9 +144,8 @@ class Conversation {
       return Fail(ErrorCode::kFailedPrecondition,
                   options_.model.string() + ": the model has changed since the chat began");
     }
-    auto owner = IdentifyOwner(options_, session_.adapter());
-    if (!owner) return Failure(owner.error());
-    owner_ = std::move(*owner);
+    SKALD_ASSIGN(auto owner, IdentifyOwner(options_, session_.adapter()));
+    owner_ = std::move(owner);
     return {};
   }
 
@@ -181,25 +177,24 @@ class Conversation {
     // Without a template a message goes on with the text.
     const bool goes_on = template_.parts().only_continues && !turns_.empty();
     chat_.Add(Role::kUser, (goes_on ? " " : "") + message);
-    auto next = IdsOfNextTurn(tokenizer_, template_, chat_, session_.ids());
-    if (!next) return Failure(next.error());
-    if (auto room = MakeRoom(*next); !room) return Failure(room.error());
-    if (next->keep < session_.size()) {
-      if (auto rewound = session_.Rewind(static_cast<uint32_t>(next->keep)); !rewound) return Failure(rewound.error());
+    SKALD_ASSIGN(auto next, IdsOfNextTurn(tokenizer_, template_, chat_, session_.ids()));
+    SKALD_TRY(MakeRoom(next));
+    if (next.keep < session_.size()) {
+      SKALD_TRY(session_.Rewind(static_cast<uint32_t>(next.keep)));
     }
     for (uint32_t& turn : turns_) turn = std::min(turn, session_.size());
     const uint32_t begin = session_.size();
     sampling_.settings.random.stream = ++questions_;  // so that a message sent again gets another answer
 
     StreamDecoder decoder(tokenizer_);
-    if (template_.parts().only_continues) Prime(decoder, next->ids);
+    if (template_.parts().only_continues) Prime(decoder, next.ids);
     std::string answer;
     const auto print = [&](int32_t id) {
       const std::string text = decoder.Push(id).value_or("");
       answer += text;
       return PrintText(text);
     };
-    const auto ending = NoThrow("the answer", [&] { return session_.Generate(next->ids, sampling_, print); });
+    const auto ending = NoThrow("the answer", [&] { return session_.Generate(next.ids, sampling_, print); });
     const std::string rest = decoder.Flush();
     PrintText(rest + "\n");
     if (!ending) static_cast<void>(session_.Rewind(begin));
@@ -238,9 +233,8 @@ class Conversation {
     if (forgotten == 0) return {};
     Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
          (forgotten == 1 ? " is" : " are") + " forgotten");
-    auto again = IdsOfNextTurn(tokenizer_, template_, chat_, session_.ids());
-    if (!again) return Failure(again.error());
-    next = std::move(*again);
+    SKALD_ASSIGN(auto again, IdsOfNextTurn(tokenizer_, template_, chat_, session_.ids()));
+    next = std::move(again);
     return {};
   }
 
@@ -297,14 +291,13 @@ Result<void> Talk(Conversation& chat, LineReader& input, bool terminal) {
   std::string line;
   while (StopSignal() == 0 && std::cout.good()) {
     if (terminal) std::cerr << "> ";
-    const auto event = input.Next(line);
-    if (!event) return Failure(event.error());
-    if (terminal && *event != InputEvent::kLine) std::cerr << '\n';
-    if (*event == InputEvent::kInterrupted) {
+    SKALD_ASSIGN(const auto event, input.Next(line));
+    if (terminal && event != InputEvent::kLine) std::cerr << '\n';
+    if (event == InputEvent::kInterrupted) {
       if (StopSignal() == 0) Note("/quit or Ctrl-D ends the chat");
       continue;
     }
-    if (*event == InputEvent::kEnd || line == "/quit") break;
+    if (event == InputEvent::kEnd || line == "/quit") break;
     if (line.empty()) continue;
     const Result<void> done =
         NoThrow("the chat", [&] { return line.starts_with('/') ? RunCommand(line, chat) : chat.Answer(line); });
@@ -346,38 +339,30 @@ Result<void> SaveAtTheEnd(Conversation& chat, LineReader& input, bool terminal) 
 }  // namespace
 
 Result<int> RunChat(const Options& options) {
-  const auto info = IdentifyModel(options.model);
-  if (!info) return Failure(info.error());
-  const auto advice = ReadGenerationConfig(*info);
+  SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
+  const auto advice = ReadGenerationConfig(info);
   if (!advice) return Annotate(options.model.string(), advice);
-  const auto sampler = ChooseSampler(options, *info, *advice);
-  if (!sampler) return Failure(sampler.error());
-  const auto tokenizer = LoadTokenizer(options, *info);
-  if (!tokenizer) return Failure(tokenizer.error());
-  const auto model = LoadWeights(options, *info);
-  if (!model) return Failure(model.error());
-  auto session = StartSession(options, *info, **model);
-  if (!session) return Failure(session.error());
+  SKALD_ASSIGN(const auto sampler, ChooseSampler(options, info, *advice));
+  SKALD_ASSIGN(const auto tokenizer, LoadTokenizer(options, info));
+  SKALD_ASSIGN(const auto model, LoadWeights(options, info));
+  SKALD_ASSIGN(auto session, StartSession(options, info, *model));
 
-  auto chat_template = ChooseChatTemplate(options, *info, *tokenizer);
-  if (!chat_template) return Failure(chat_template.error());
-  auto stop_ids = IdsThatStop(*tokenizer, *chat_template, *advice);
-  if (!stop_ids) return Failure(stop_ids.error());
-  Conversation chat(options, *tokenizer, *session, *chat_template,
-                    {*sampler, std::move(*stop_ids), options.max_tokens});
+  SKALD_ASSIGN(auto chat_template, ChooseChatTemplate(options, info, tokenizer));
+  SKALD_ASSIGN(auto stop_ids, IdsThatStop(tokenizer, chat_template, *advice));
+  Conversation chat(options, tokenizer, session, chat_template, {sampler, std::move(stop_ids), options.max_tokens});
   const bool terminal = isatty(STDIN_FILENO) == 1;
-  if (chat_template->parts().only_continues) {
-    Note("no chat template: " + std::string(info->name) + " continues what you write; see --chat-template");
+  if (chat_template.parts().only_continues) {
+    Note("no chat template: " + std::string(info.name) + " continues what you write; see --chat-template");
   }
   if (terminal) Note(kCommands);
   if (options.session) {
-    if (auto kept = chat.KeepIn(*options.session); !kept) return Failure(kept.error());
+    SKALD_TRY(chat.KeepIn(*options.session));
   }
-  if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
+  SKALD_TRY(CatchSignals());
   LineReader input;
   const auto talked = Talk(chat, input, terminal);
-  PrintClosingLine(*info, *session, chat.seed(), "");
-  if (auto saved = SaveAtTheEnd(chat, input, terminal); !saved) return Failure(saved.error());
+  PrintClosingLine(info, session, chat.seed(), "");
+  SKALD_TRY(SaveAtTheEnd(chat, input, terminal));
   if (!talked) return Failure(talked.error());
   return StopSignal() == 0 ? 0 : ExitCodeOfSignal();
 }

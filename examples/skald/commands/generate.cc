@@ -82,45 +82,36 @@ class TokenPrinter {
 }  // namespace
 
 Result<int> RunGenerate(const Options& options) {
-  const auto info = IdentifyModel(options.model);
-  if (!info) return Failure(info.error());
-  const auto advice = ReadGenerationConfig(*info);
+  SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
+  const auto advice = ReadGenerationConfig(info);
   if (!advice) return Annotate(options.model.string(), advice);
-  const auto sampler = ChooseSampler(options, *info, *advice);
-  if (!sampler) return Failure(sampler.error());
+  SKALD_ASSIGN(const auto sampler, ChooseSampler(options, info, *advice));
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> prompt = options.token_ids;
   std::vector<int32_t> stop_ids;
-  const auto chat_template = ChooseMessageTemplate(options);
-  if (!chat_template) return Failure(chat_template.error());
+  SKALD_ASSIGN(const auto chat_template, ChooseMessageTemplate(options));
   if (prompt.empty()) {
-    auto loaded = LoadTokenizer(options, *info);
-    if (!loaded) return Failure(loaded.error());
-    tokenizer = std::move(*loaded);
-    const auto text = ReadPrompt(options);
-    if (!text) return Failure(text.error());
-    auto ids = IdsOfChat(*tokenizer, *chat_template, Chat(std::vector<Message>{{Role::kUser, *text}}));
-    if (!ids) return Failure(ids.error());
-    prompt = std::move(*ids);
-    auto stops = IdsThatStop(*tokenizer, *chat_template, *advice);
-    if (!stops) return Failure(stops.error());
-    stop_ids = std::move(*stops);
+    SKALD_ASSIGN(auto loaded, LoadTokenizer(options, info));
+    tokenizer = std::move(loaded);
+    SKALD_ASSIGN(const auto text, ReadPrompt(options));
+    SKALD_ASSIGN(auto ids, IdsOfChat(*tokenizer, chat_template, Chat(std::vector<Message>{{Role::kUser, text}})));
+    prompt = std::move(ids);
+    SKALD_ASSIGN(auto stops, IdsThatStop(*tokenizer, chat_template, *advice));
+    stop_ids = std::move(stops);
   }
 
-  const auto model = LoadWeights(options, *info);
-  if (!model) return Failure(model.error());
-  auto session = StartSession(options, *info, **model);
-  if (!session) return Failure(session.error());
-  if (auto room = session->CheckRoom(prompt.size()); !room) return Failure(room.error());
-  if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
+  SKALD_ASSIGN(const auto model, LoadWeights(options, info));
+  SKALD_ASSIGN(auto session, StartSession(options, info, *model));
+  SKALD_TRY(session.CheckRoom(prompt.size()));
+  SKALD_TRY(CatchSignals());
   TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
-  const bool echo = options.echo && chat_template->parts().only_continues;
+  const bool echo = options.echo && chat_template.parts().only_continues;
   for (const int32_t id : prompt) echo ? void(printer.Print(id)) : printer.Skip(id);
-  const auto ending = session->Generate(prompt, {*sampler, stop_ids, options.max_tokens},
-                                        [&](int32_t id) { return printer.Print(id); });
+  const auto ending =
+      session.Generate(prompt, {sampler, stop_ids, options.max_tokens}, [&](int32_t id) { return printer.Print(id); });
   printer.Finish();
   if (!ending) return Failure(ending.error());
-  PrintClosingLine(*info, *session, options.seed, Describe(*ending));
+  PrintClosingLine(info, session, options.seed, Describe(*ending));
   return *ending == Ending::kInterrupted ? ExitCodeOfSignal() : 0;
 }
 

@@ -184,20 +184,17 @@ void InspectPacked(const PackedFile& file) {
 Result<int> RunInspect(const Options& options) {
   if (options.inspect_ranks > 0) return RunInspectRanks(options);
   if (options.only_config) {
-    const auto config = ConfigOf(options.model);
-    if (!config) return Failure(config.error());
-    std::cout << *config;
+    SKALD_ASSIGN(const auto config, ConfigOf(options.model));
+    std::cout << config;
     return 0;
   }
   if (PackedFile::Recognises(options.model)) {
-    const auto file = PackedFile::Open(options.model);
-    if (!file) return Failure(file.error());
-    InspectPacked(**file);
+    SKALD_ASSIGN(const auto file, PackedFile::Open(options.model));
+    InspectPacked(*file);
     return 0;
   }
-  const auto checkpoint = Checkpoint::Open(options.model);
-  if (!checkpoint) return Failure(checkpoint.error());
-  InspectCheckpoint(*checkpoint, options.model);
+  SKALD_ASSIGN(const auto checkpoint, Checkpoint::Open(options.model));
+  InspectCheckpoint(checkpoint, options.model);
   return 0;
 }
 

@@ -41,29 +41,23 @@ Result<Weights> FindWeights(const Options& options) {
   const DType type = options.weight_type.value_or(DType::kBF16);
   std::error_code ignored;
   if (!std::filesystem::exists(options.model, ignored)) {
-    auto spec = FindModelByName(options.model.native());
-    if (!spec) return Failure(spec.error());
-    return Weights{*spec, MatrixTypes(*spec, type)};
+    SKALD_ASSIGN(auto spec, FindModelByName(options.model.native()));
+    return Weights{spec, MatrixTypes(spec, type)};
   }
-  auto described = DescribeModel(options.model);
-  if (!described) return Failure(described.error());
+  SKALD_ASSIGN(auto described, DescribeModel(options.model));
   if (PackedFile::Recognises(options.model)) {
-    const auto file = PackedFile::Open(options.model);
-    if (!file) return Failure(file.error());
-    return OfPacked(**file, std::move(described->spec));
+    SKALD_ASSIGN(const auto file, PackedFile::Open(options.model));
+    return OfPacked(*file, std::move(described.spec));
   }
-  const auto checkpoint = Checkpoint::Open(options.model);
-  if (!checkpoint) return Failure(checkpoint.error());
-  auto types = TypesOfMatrices(*checkpoint, described->spec, type);
-  if (!types) return Failure(types.error());
-  return Weights{std::move(described->spec), *std::move(types)};
+  SKALD_ASSIGN(const auto checkpoint, Checkpoint::Open(options.model));
+  SKALD_ASSIGN(auto types, TypesOfMatrices(checkpoint, described.spec, type));
+  return Weights{std::move(described.spec), std::move(types)};
 }
 
 }  // namespace
 
 Result<int> RunInspectRanks(const Options& options) {
-  const auto weights = FindWeights(options);
-  if (!weights) return Failure(weights.error());
+  SKALD_ASSIGN(const auto weights, FindWeights(options));
   RuntimeConfig runtime = options.runtime;
   const uint32_t tokens = options.inspect_tokens;
   runtime.max_tokens = std::max(runtime.max_tokens, tokens);
@@ -72,11 +66,11 @@ Result<int> RunInspectRanks(const Options& options) {
             << "| rank | weights of its own | weights on every rank | state | all |\n|---|---|---|---|---|\n"
             << std::fixed << std::setprecision(1);
   for (size_t rank = 0; rank < options.inspect_ranks; ++rank) {
-    const auto memory = MemoryOfRank(weights->spec, weights->types, {rank, options.inspect_ranks}, runtime, tokens);
-    if (!memory) return Failure(memory.error());
+    SKALD_ASSIGN(const auto memory,
+                 MemoryOfRank(weights.spec, weights.types, {rank, options.inspect_ranks}, runtime, tokens));
     std::cout << "| " << rank;
     for (const uint64_t bytes :
-         {memory->partitioned, memory->replicated, memory->state, memory->weights() + memory->state}) {
+         {memory.partitioned, memory.replicated, memory.state, memory.weights() + memory.state}) {
       std::cout << " | " << static_cast<double>(bytes) / 1e6;
     }
     std::cout << " |\n";

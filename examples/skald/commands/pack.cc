@@ -16,23 +16,21 @@ namespace skald::program {
 namespace {
 
 Result<int> Verify(const std::filesystem::path& path) {
-  const auto file = PackedFile::Open(path);
-  if (!file) return Failure(file.error());
-  if (auto whole = (*file)->Verify(); !whole) return Failure(whole.error());
-  const PackedTable& table = (*file)->table();
+  SKALD_ASSIGN(const auto file, PackedFile::Open(path));
+  SKALD_TRY(file->Verify());
+  const PackedTable& table = file->table();
   std::cout << Printable(path.native()) << ": whole; " << Printable(table.name) << " as " << NameOf(table.dtype)
             << '\n';
   return 0;
 }
 
 Result<int> Pack(const Options& options) {
-  const auto info = IdentifyModel(options.model);
-  if (!info) return Failure(info.error());
-  const ProgressBar bar("packing " + std::string(info->name), options.show_progress);
-  const auto packed = PackLanguageModel(*info, options.model, LoadOptionsOf(options, *info, bar), options.packed);
-  if (!packed) return Failure(packed.error());
+  SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
+  const ProgressBar bar("packing " + std::string(info.name), options.show_progress);
+  SKALD_ASSIGN(const auto packed,
+               PackLanguageModel(info, options.model, LoadOptionsOf(options, info, bar), options.packed));
   std::error_code ignored;
-  std::cout << Printable(options.packed.native()) << ": " << info->name << ", "
+  std::cout << Printable(options.packed.native()) << ": " << info.name << ", "
             << std::filesystem::file_size(options.packed, ignored) << " bytes\n";
   return 0;
 }

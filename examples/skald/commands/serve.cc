@@ -69,9 +69,8 @@ Result<void> OpenRedis(const ServeOptions& options, Stores& stores) {
   auto redis = ParseRedisAddress(options.redis);
   if (!redis) return Annotate("--redis", redis);
   if (!options.redis_password.empty()) {
-    auto password = ReadSecret("--redis-password-file", options.redis_password);
-    if (!password) return Failure(password.error());
-    redis->password = *std::move(password);
+    SKALD_ASSIGN(auto password, ReadSecret("--redis-password-file", options.redis_password));
+    redis->password = std::move(password);
   }
   if (!redis->user.empty() && redis->password.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "--redis: the user has no password; --redis-password-file names its file");
@@ -98,10 +97,9 @@ Result<void> OpenRedis(const ServeOptions&, Stores&) {
 
 // From now on nothing that stores hold is used unless it was written with this key.
 Result<void> Authenticate(const std::filesystem::path& key_file, Stores& stores) {
-  const auto secret = ReadSecret("--store-key-file", key_file);
-  if (!secret) return Failure(secret.error());
+  SKALD_ASSIGN(const auto secret, ReadSecret("--store-key-file", key_file));
   for (ChunkStoreRef& store : stores.all) {
-    auto made = AuthenticatedStore::Create(store, *secret);
+    auto made = AuthenticatedStore::Create(store, secret);
     if (!made) return Annotate("--store-key-file " + key_file.string(), made);
     stores.authenticated.push_back(*std::move(made));
     store = ChunkStoreRef(*stores.authenticated.back());
@@ -112,19 +110,17 @@ Result<void> Authenticate(const std::filesystem::path& key_file, Stores& stores)
 Result<void> OpenStores(const Options& options, Stores& stores) {
   const ServeOptions& serve = options.serve;
   if (!serve.state.empty()) {
-    auto lock = serve::StateLock::Take(serve.state);
-    if (!lock) return Failure(lock.error());
-    stores.lock.emplace(*std::move(lock));
+    SKALD_ASSIGN(auto lock, serve::StateLock::Take(serve.state));
+    stores.lock.emplace(std::move(lock));
   }
   if (options.prompt_cache || !serve.state.empty()) {
-    auto folder =
-        DirectoryStore::Open(options.prompt_cache.value_or(serve.state / "prompts"), {.max_bytes = serve.state_bytes});
-    if (!folder) return Failure(folder.error());
-    stores.folder = *std::move(folder);
+    SKALD_ASSIGN(auto folder, DirectoryStore::Open(options.prompt_cache.value_or(serve.state / "prompts"),
+                                                   {.max_bytes = serve.state_bytes}));
+    stores.folder = std::move(folder);
     stores.all.emplace_back(*stores.folder);
   }
   if (!serve.redis.empty()) {
-    if (auto opened = OpenRedis(serve, stores); !opened) return opened;
+    SKALD_TRY(OpenRedis(serve, stores));
   }
   return serve.store_key.empty() ? Result<void>() : Authenticate(serve.store_key, stores);
 }
@@ -173,28 +169,21 @@ Result<NamedAdapters> LoadAdapters(const ServeOptions& options, const std::strin
 
 // Weights, tokenizer, template and advice, as a model to serve.
 Result<serve::ServedModel> LoadServedModel(const Options& options) {
-  const auto info = IdentifyModel(options.model);
-  if (!info) return Failure(info.error());
-  auto tokenizer = LoadTokenizer(options, *info);
+  SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
+  auto tokenizer = LoadTokenizer(options, info);
   if (!tokenizer) return Failure(tokenizer.error());
-  auto chat_template = ChooseChatTemplate(options, *info, *tokenizer);
+  auto chat_template = ChooseChatTemplate(options, info, *tokenizer);
   if (!chat_template) return Failure(chat_template.error());
-  const auto advice = ReadGenerationConfig(*info);
+  const auto advice = ReadGenerationConfig(info);
   if (!advice) return Annotate(options.model.string(), advice);
-  auto sampler = ChooseSampler(options, *info, *advice);
-  if (!sampler) return Failure(sampler.error());
-  auto stops = IdsThatStop(*tokenizer, *chat_template, *advice);
-  if (!stops) return Failure(stops.error());
-  const std::string name = options.serve.model_name.empty() ? info->name : options.serve.model_name;
-  auto adapters = LoadAdapters(options.serve, name, info->spec, ShareOf(options.ranks));
-  if (!adapters) return Failure(adapters.error());
-  auto weights = LoadWeights(options, *info);
-  if (!weights) return Failure(weights.error());
-  const std::shared_ptr<const LanguageModel> model = *std::move(weights);
-  auto pool = model->CreatePool(RuntimeOf(options, *info));
-  if (!pool) return Failure(pool.error());
-  auto identity = IdentityOf(options, {});
-  if (!identity) return Failure(identity.error());
+  SKALD_ASSIGN(auto sampler, ChooseSampler(options, info, *advice));
+  SKALD_ASSIGN(auto stops, IdsThatStop(*tokenizer, *chat_template, *advice));
+  const std::string name = options.serve.model_name.empty() ? info.name : options.serve.model_name;
+  SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, name, info.spec, ShareOf(options.ranks)));
+  SKALD_ASSIGN(auto weights, LoadWeights(options, info));
+  const std::shared_ptr<const LanguageModel> model = std::move(weights);
+  SKALD_ASSIGN(auto pool, model->CreatePool(RuntimeOf(options, info)));
+  SKALD_ASSIGN(auto identity, IdentityOf(options, {}));
   const auto encode = [tokenizer = *tokenizer, chat_template = *chat_template](Chat chat) {
     chat.options = RenderOptionsNow();
     return IdsOfChat(tokenizer, chat_template, chat);
@@ -208,16 +197,16 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
       .created = serve::UnixNow(),
       .owner = std::const_pointer_cast<LanguageModel>(model),
       .model = *model,
-      .pool = *std::move(pool),
-      .identity = *std::move(identity),
+      .pool = std::move(pool),
+      .identity = std::move(identity),
       .tokenizer = *std::move(tokenizer),
       .template_source = chat_template->source(),
       .encode_chat = encode,
       .encode_next_turn = encode_next,
-      .end_ids = *std::move(stops),
-      .sampler = *std::move(sampler),
-      .embedding_size = info->spec.model_dim,
-      .adapters = *std::move(adapters),
+      .end_ids = std::move(stops),
+      .sampler = std::move(sampler),
+      .embedding_size = info.spec.model_dim,
+      .adapters = std::move(adapters),
   };
 }
 
@@ -239,8 +228,7 @@ serve::ConversationLimits LimitsOf(const ServeOptions& options, std::optional<ui
 }
 
 Result<std::shared_ptr<serve::Service>> StartService(const Options& options, const Stores& stores) {
-  auto model = LoadServedModel(options);
-  if (!model) return Failure(model.error());
+  SKALD_ASSIGN(auto model, LoadServedModel(options));
   serve::ServiceOptions service;
   service.workspace = options.workspace;
   service.max_running = options.serve.users;
@@ -254,9 +242,8 @@ Result<std::shared_ptr<serve::Service>> StartService(const Options& options, con
   service.response_limits = LimitsOf(options.serve, options.serve.response_bytes, options.serve.response_seconds);
   service.response_limits.when_full = serve::ConversationLimits::WhenFull::kDropOldest;
   service.tell = [](const std::string& message) { Warn(message); };
-  auto started = serve::Service::Start(*std::move(model), service);
-  if (!started) return Failure(started.error());
-  return std::shared_ptr<serve::Service>(*std::move(started));
+  SKALD_ASSIGN(auto started, serve::Service::Start(std::move(model), service));
+  return std::shared_ptr<serve::Service>(std::move(started));
 }
 
 void WriteStoreMetrics(const Stores& stores, std::string& out) {
@@ -294,9 +281,8 @@ serve::SiteOptions SiteOptionsOf(const ServeOptions& options) {
 
 Result<serve::RouterOptions> RouterOptionsOf(const ServeOptions& options, const Stores& stores) {
   serve::RouterOptions router;
-  auto site = serve::Site::Make(SiteOptionsOf(options));
-  if (!site) return Failure(site.error());
-  router.site = *std::move(site);
+  SKALD_ASSIGN(auto site, serve::Site::Make(SiteOptionsOf(options)));
+  router.site = std::move(site);
   router.body_bytes = options.body_bytes;
   router.import_bytes = options.import_bytes;
   router.failed_keys = options.failed_keys;
@@ -354,35 +340,31 @@ Result<int> RunServe(const Options& options) {
   const ServeOptions& wanted = options.serve;
   serve::Tenants tenants;
   if (!wanted.api_keys.empty()) {
-    auto loaded = serve::Tenants::Load(wanted.api_keys);
-    if (!loaded) return Failure(loaded.error());
-    tenants = *std::move(loaded);
+    SKALD_ASSIGN(auto loaded, serve::Tenants::Load(wanted.api_keys));
+    tenants = std::move(loaded);
   }
   Stores stores;
-  if (auto opened = OpenStores(options, stores); !opened) return Failure(opened.error());
+  SKALD_TRY(OpenStores(options, stores));
   serve::Spool spool(wanted.state, wanted.import_bytes);  // outlives all that has files in it
-  auto router_options = RouterOptionsOf(wanted, stores);
-  if (!router_options) return Failure(router_options.error());
-  const serve::HttpOptions http = HttpOptionsOf(wanted, spool, router_options->site);
-  serve::Router router(std::move(tenants), *std::move(router_options), spool);
+  SKALD_ASSIGN(auto router_options, RouterOptionsOf(wanted, stores));
+  const serve::HttpOptions http = HttpOptionsOf(wanted, spool, router_options.site);
+  serve::Router router(std::move(tenants), std::move(router_options), spool);
   std::shared_ptr<serve::Service> service;  // outlives the server, whose answers use it
   WarnOfStrangers(wanted);
-  const auto server =
-      serve::HttpServer::Start(http, [&router](const serve::HttpRequest& head) { return router.Admit(head); });
-  if (!server) return Failure(server.error());
+  SKALD_ASSIGN(const auto server, serve::HttpServer::Start(
+                                      http, [&router](const serve::HttpRequest& head) { return router.Admit(head); }));
   const std::string url = std::string(wanted.certificate.empty() ? "http" : "https") + "://" + wanted.host + ":" +
-                          std::to_string((*server)->port());
+                          std::to_string(server->port());
   Note("listening at " + url + "; the model is being loaded");
-  auto started = StartService(options, stores);
-  if (!started) return Failure(started.error());
-  service = *std::move(started);
-  if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
+  SKALD_ASSIGN(auto started, StartService(options, stores));
+  service = std::move(started);
+  SKALD_TRY(CatchSignals());
   router.SetService(service);
   Note("serving " + service->model().name + " at " + url);
   constexpr int kNoDescriptor = -1;
   (void)WaitForInput(kNoDescriptor);  // for a signal
   Note("ending: answers have " + std::to_string(wanted.grace_seconds) + " seconds");
-  (*server)->Stop(std::chrono::seconds(wanted.grace_seconds));
+  server->Stop(std::chrono::seconds(wanted.grace_seconds));
   const bool is_idle = router.StopPreparing(std::chrono::milliseconds(100));
   service->Stop(std::chrono::milliseconds(0));
   // What is in the middle of a long text cannot be told to end, and nobody waits for it.

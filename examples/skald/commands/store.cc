@@ -61,11 +61,10 @@ bool Complain(const Error& error) {
 
 // Prints a line for each chunk, and what they are together. What has no chunk's header is only counted.
 Result<int> List(const DirectoryStore& store) {
-  const auto chunks = store.ListByUse();
-  if (!chunks) return Failure(chunks.error());
+  SKALD_ASSIGN(const auto chunks, store.ListByUse());
   ChunkCount stored;
   uint64_t content_bytes = 0;
-  for (const StoredChunk& chunk : *chunks) {
+  for (const StoredChunk& chunk : chunks) {
     const auto front = store.Peek(chunk.key, kChunkHeaderBytes);
     const auto header = front ? PeekChunkHeader(chunk.key, *front) : Result<ChunkHeader>(Failure(front.error()));
     if (!header && !Complain(header.error())) continue;
@@ -84,10 +83,9 @@ Result<int> List(const DirectoryStore& store) {
 }
 
 Result<int> Verify(const DirectoryStore& store) {
-  const auto keys = store.List();
-  if (!keys) return Failure(keys.error());
+  SKALD_ASSIGN(const auto keys, store.List());
   ChunkCount whole, damaged;
-  for (const ChunkKey& key : *keys) {
+  for (const ChunkKey& key : keys) {
     const auto stored = store.Peek(key);
     const auto chunk = stored ? DecodeChunk(key, *stored) : Result<DecodedChunk>(Failure(stored.error()));
     if (!chunk && !Complain(chunk.error())) continue;
@@ -99,9 +97,8 @@ Result<int> Verify(const DirectoryStore& store) {
 }
 
 Result<int> Prune(DirectoryStore& store, uint64_t max_bytes) {
-  const auto dropped = store.Prune(max_bytes);
-  if (!dropped) return Failure(dropped.error());
-  std::cout << "dropped: " << Describe(*dropped) << '\n';
+  SKALD_ASSIGN(const auto dropped, store.Prune(max_bytes));
+  std::cout << "dropped: " << Describe(dropped) << '\n';
   return 0;
 }
 
@@ -113,13 +110,12 @@ Result<int> RunStore(const Options& options) {
   if (!std::filesystem::exists(options.store, error)) {
     return Fail(ErrorCode::kNotFound, options.store.string() + ": no such folder");
   }
-  const auto store = DirectoryStore::Open(options.store);
-  if (!store) return Failure(store.error());
+  SKALD_ASSIGN(const auto store, DirectoryStore::Open(options.store));
   if (options.prune_bytes) {
-    if (auto pruned = Prune(**store, *options.prune_bytes); !pruned) return pruned;
+    SKALD_TRY(Prune(*store, *options.prune_bytes));
   }
-  if (options.verify) return Verify(**store);
-  return options.prune_bytes ? 0 : List(**store);
+  if (options.verify) return Verify(*store);
+  return options.prune_bytes ? 0 : List(*store);
 }
 
 }  // namespace skald::program

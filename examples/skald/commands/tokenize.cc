@@ -42,10 +42,9 @@ class Colours {
 Result<void> PrintPieces(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
   const Colours colours;
   for (size_t i = 0; i < ids.size(); ++i) {
-    const auto piece = tokenizer.IdToPiece(ids[i]);
-    if (!piece) return Failure(piece.error());
+    SKALD_ASSIGN(const auto piece, tokenizer.IdToPiece(ids[i]));
     const bool is_special = tokenizer.KindOf(ids[i]) == PieceKind::kControl;
-    std::cout << ids[i] << '\t' << colours.Begin(i) << Printable(*piece) << colours.End()
+    std::cout << ids[i] << '\t' << colours.Begin(i) << Printable(piece) << colours.End()
               << (is_special ? "\tspecial\n" : "\n");
   }
   return {};
@@ -59,21 +58,19 @@ void PrintIds(std::span<const int32_t> ids) {
 }  // namespace
 
 Result<int> RunTokenize(const Options& options) {
-  const auto tokenizer = LoadTokenizerAlone(options);
-  if (!tokenizer) return Failure(tokenizer.error());
+  SKALD_ASSIGN(const auto tokenizer, LoadTokenizerAlone(options));
   std::vector<int32_t> ids = options.token_ids;
   if (ids.empty()) {
-    const auto text = options.prompt ? Result<std::string>(*options.prompt)
-                                     : ReadFileOrStandardInput(options.prompt_file.value_or("-"), kMaxPromptBytes);
-    if (!text) return Failure(text.error());
-    auto encoded = tokenizer->Encode(*text, options.parse_special ? ParseSpecial::kYes : ParseSpecial::kNo,
-                                     options.add_special ? AddSpecial::kYes : AddSpecial::kNo);
-    if (!encoded) return Failure(encoded.error());
-    ids = std::move(*encoded);
+    SKALD_ASSIGN(const auto text, options.prompt
+                                      ? Result<std::string>(*options.prompt)
+                                      : ReadFileOrStandardInput(options.prompt_file.value_or("-"), kMaxPromptBytes));
+    SKALD_ASSIGN(auto encoded, tokenizer.Encode(text, options.parse_special ? ParseSpecial::kYes : ParseSpecial::kNo,
+                                                options.add_special ? AddSpecial::kYes : AddSpecial::kNo));
+    ids = std::move(encoded);
   }
   if (options.only_ids) {
     PrintIds(ids);
-  } else if (auto printed = PrintPieces(*tokenizer, ids); !printed) {
+  } else if (auto printed = PrintPieces(tokenizer, ids); !printed) {
     return Failure(printed.error());
   }
   return 0;

@@ -34,9 +34,8 @@ Result<void> Attach(const ModelInfo& info, PackedOrigin& origin) {
     return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kUnsupported;
   };
   if (const auto tokenizer = info.load_tokenizer()) {
-    auto bytes = tokenizer->ToBytes();
-    if (!bytes) return Failure(bytes.error());
-    origin.attachments.emplace_back(kTokenizerFile, std::move(*bytes));
+    SKALD_ASSIGN(auto bytes, tokenizer->ToBytes());
+    origin.attachments.emplace_back(kTokenizerFile, std::move(bytes));
   } else if (!may_lack(tokenizer.error())) {
     return Failure(tokenizer.error());
   }
@@ -55,9 +54,8 @@ Result<void> Attach(const ModelInfo& info, PackedOrigin& origin) {
 
 Result<void> LanguageModel::ComputeOn(const CommunicatorRef& ranks) {
   if (ranks.share().rank != 0) return {};
-  auto ranked = RankedModel::Create(model_, ranks);
-  if (!ranked) return Failure(ranked.error());
-  ranked_.emplace(std::move(*ranked));
+  SKALD_ASSIGN(auto ranked, RankedModel::Create(model_, ranks));
+  ranked_.emplace(std::move(ranked));
   return {};
 }
 
@@ -71,9 +69,8 @@ Result<KVCache> LanguageModel::CreateCache(const std::shared_ptr<BlockPool>& poo
 }
 
 Result<void> LanguageModel::UseAdapter(const std::filesystem::path& path) {
-  auto adapter = OpenAdapter(path, model_.spec(), model_.weights().share);
-  if (!adapter) return Failure(adapter.error());
-  adapter_ = std::move(*adapter);
+  SKALD_ASSIGN(auto adapter, OpenAdapter(path, model_.spec(), model_.weights().share));
+  adapter_ = std::move(adapter);
   return {};
 }
 
@@ -90,9 +87,8 @@ Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec&,
 
 Result<std::span<const float>> LanguageModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                       Workspace& workspace) const {
-  auto outputs = Forward(Batch().Add(cache, tokens), workspace);
-  if (!outputs) return Failure(std::move(outputs.error()));
-  return (*outputs)[0];
+  SKALD_ASSIGN(auto outputs, Forward(Batch().Add(cache, tokens), workspace));
+  return outputs[0];
 }
 Result<Outputs> LanguageModel::Forward(const Batch& batch, Workspace& workspace) const {
   return Forward(batch, workspace, options());
@@ -106,40 +102,34 @@ ModelCost LanguageModel::Cost() const { return CostOf(model_.weights()); }
 Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& path,
                                                          const LoadOptions& options) {
   return NoThrow(path.native(), [&]() -> Result<std::unique_ptr<LanguageModel>> {
-    auto weights = LoadWeights(path, info.spec, info.name, options);
-    if (!weights) return Failure(weights.error());
-    return std::make_unique<LanguageModel>(AnyModel(info.name, std::move(*weights), StandardLayers::Functions()));
+    SKALD_ASSIGN(auto weights, LoadWeights(path, info.spec, info.name, options));
+    return std::make_unique<LanguageModel>(AnyModel(info.name, std::move(weights), StandardLayers::Functions()));
   });
 }
 
 Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type,
                                                            const RankShare& share) {
-  const auto spec = FindModelByName(name);
-  if (!spec) return Failure(spec.error());
+  SKALD_ASSIGN(const auto spec, FindModelByName(name));
   if (!IsWeightType(weight_type)) {
     return Fail(ErrorCode::kUnsupported, std::string(NameOf(weight_type)) + " is no type of weights in memory");
   }
   return NoThrow(name, [&]() -> Result<std::unique_ptr<LanguageModel>> {
-    auto weights = RandomWeights(*spec, 1, weight_type, std::thread::hardware_concurrency(), share);
-    if (!weights) return Failure(weights.error());
+    SKALD_ASSIGN(auto weights, RandomWeights(spec, 1, weight_type, std::thread::hardware_concurrency(), share));
     return std::make_unique<LanguageModel>(
-        AnyModel(std::string(name), std::move(*weights), StandardLayers::Functions()));
+        AnyModel(std::string(name), std::move(weights), StandardLayers::Functions()));
   });
 }
 
 Result<void> PackLanguageModel(const ModelInfo& info, const std::filesystem::path& path, const LoadOptions& options,
                                const std::filesystem::path& output) {
   return NoThrow(path.native(), [&]() -> Result<void> {
-    const auto source = DescribeSource(path);
-    if (!source) return Failure(source.error());
-    auto spec = SpecToJson(info.spec);
-    if (!spec) return Failure(spec.error());
-    PackedOrigin origin{info.name, Fingerprint(info.spec), options.dtype, *source, {}};
-    origin.attachments.emplace_back(kSpecAttachment, std::move(*spec));
-    if (auto attached = Attach(info, origin); !attached) return attached;
-    const auto weights = LoadWeights(path, info.spec, info.name, options);
-    if (!weights) return Failure(weights.error());
-    return WritePackedFile(output, ParametersOf(*weights), origin);
+    SKALD_ASSIGN(const auto source, DescribeSource(path));
+    SKALD_ASSIGN(auto spec, SpecToJson(info.spec));
+    PackedOrigin origin{info.name, Fingerprint(info.spec), options.dtype, source, {}};
+    origin.attachments.emplace_back(kSpecAttachment, std::move(spec));
+    SKALD_TRY(Attach(info, origin));
+    SKALD_ASSIGN(const auto weights, LoadWeights(path, info.spec, info.name, options));
+    return WritePackedFile(output, ParametersOf(weights), origin);
   });
 }
 

@@ -34,16 +34,14 @@ class StoredPromptMemory : public PromptMemory {
   explicit StoredPromptMemory(std::unique_ptr<DirectoryStore> store) : store_(std::move(store)) {}
 
   Result<void> Open(const Identity& identity, const std::shared_ptr<BlockPool>& pool) {
-    auto prompts = PromptCache::Create(pool, identity, {}, {*store_});
-    if (!prompts) return Failure(prompts.error());
-    prompts_ = std::move(*prompts);
+    SKALD_ASSIGN(auto prompts, PromptCache::Create(pool, identity, {}, {*store_}));
+    prompts_ = std::move(prompts);
     return {};
   }
 
   Result<PromptStart> Recall(std::span<const int32_t> prompt) override {
-    auto prefix = prompts_->Lookup(prompt);
-    if (!prefix) return Failure(prefix.error());
-    return PromptStart{std::move(prefix->cache), std::move(prefix->logits), std::move(prefix->store_error)};
+    SKALD_ASSIGN(auto prefix, prompts_->Lookup(prompt));
+    return PromptStart{std::move(prefix.cache), std::move(prefix.logits), std::move(prefix.store_error)};
   }
 
   Result<void> Keep(const KVCache& cache, std::span<const float> logits) override {
@@ -58,9 +56,8 @@ class StoredPromptMemory : public PromptMemory {
 }  // namespace
 
 Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options, const Sha256Digest& adapter) {
-  auto identity = IdentityOf(options, adapter);
-  if (!identity) return Failure(identity.error());
-  return std::make_shared<const StateOwner>(std::move(*identity));
+  SKALD_ASSIGN(auto identity, IdentityOf(options, adapter));
+  return std::make_shared<const StateOwner>(std::move(identity));
 }
 
 Result<void> CheckFolder(const std::filesystem::path& file) {
@@ -76,10 +73,9 @@ Result<void> SaveChat(const std::filesystem::path& file, const StateOwner& owner
   writer.PutList(std::span<const char>(chat.messages));
   writer.Put(chat.questions);
   const SnapshotNotes notes = {.sampler = SavedSampler{chat.sampler, {}}, .user = writer.bytes()};
-  auto sink = FileSink::Create(file);
-  if (!sink) return Failure(sink.error());
-  if (auto saved = SaveSnapshot(chat.cache, owner.identity, notes, ByteSinkRef(*sink)); !saved) return saved;
-  return sink->Commit();
+  SKALD_ASSIGN(auto sink, FileSink::Create(file));
+  SKALD_TRY(SaveSnapshot(chat.cache, owner.identity, notes, ByteSinkRef(sink)));
+  return sink.Commit();
 }
 
 Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& owner,
@@ -88,9 +84,8 @@ Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& 
   if (std::filesystem::is_fifo(file, ignored)) {  // opening it would wait for whoever writes to it
     return Fail(ErrorCode::kInvalidArgument, file.string() + ": expected a regular file");
   }
-  auto source = FileSource::Open(file);
-  if (!source) return Failure(source.error());
-  auto snapshot = LoadSnapshot(ByteSourceRef(*source), owner.identity, pool);
+  SKALD_ASSIGN(auto source, FileSource::Open(file));
+  auto snapshot = LoadSnapshot(ByteSourceRef(source), owner.identity, pool);
   if (!snapshot) return Annotate(file.string(), snapshot);
   SavedChat chat{std::move(snapshot->cache), {}, {}, {}, 0, {}};
   ByteReader reader(snapshot->notes.user);
@@ -114,12 +109,10 @@ Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, c
   if (std::filesystem::exists(folder, ignored) && !std::filesystem::is_directory(folder, ignored)) {
     return Fail(ErrorCode::kInvalidArgument, folder.string() + ": expected a folder");
   }
-  auto store = DirectoryStore::Open(folder);
-  if (!store) return Failure(store.error());
-  const auto identity = IdentityOf(options, adapter);
-  if (!identity) return Failure(identity.error());
-  auto memory = std::make_unique<StoredPromptMemory>(std::move(*store));
-  if (auto opened = memory->Open(*identity, pool); !opened) return Failure(opened.error());
+  SKALD_ASSIGN(auto store, DirectoryStore::Open(folder));
+  SKALD_ASSIGN(const auto identity, IdentityOf(options, adapter));
+  auto memory = std::make_unique<StoredPromptMemory>(std::move(store));
+  SKALD_TRY(memory->Open(identity, pool));
   return memory;
 }
 

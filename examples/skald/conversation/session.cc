@@ -19,13 +19,10 @@ using Clock = std::chrono::steady_clock;
 
 Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig& runtime,
                                 const WorkspaceOptions& options) {
-  auto pool = model.CreatePool(runtime);
-  if (!pool) return Failure(pool.error());
-  auto workspace = CreateWorkspace(options);
-  if (!workspace) return Failure(workspace.error());
-  auto cache = model.CreateCache(*pool);
-  if (!cache) return Failure(cache.error());
-  return Session(model, std::move(*pool), std::move(*cache), std::move(*workspace));
+  SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
+  SKALD_ASSIGN(auto workspace, CreateWorkspace(options));
+  SKALD_ASSIGN(auto cache, model.CreateCache(pool));
+  return Session(model, std::move(pool), std::move(cache), std::move(workspace));
 }
 
 std::vector<int32_t> Session::ids() const {
@@ -43,20 +40,19 @@ Result<void> Session::CheckRoom(size_t tokens) const {
 
 Result<Ending> Session::Generate(std::span<const int32_t> prompt, const Sampling& sampling,
                                  const std::function<bool(int32_t)>& emit) {
-  if (auto room = CheckRoom(prompt.size()); !room) return Failure(room.error());
+  SKALD_TRY(CheckRoom(prompt.size()));
   std::vector<int32_t> tokens = pending_;
   tokens.insert(tokens.end(), prompt.begin(), prompt.end());
   const uint32_t before = cache_.size();
   const auto start = Clock::now();
-  const auto logits = FeedPrompt(tokens);
-  if (!logits) return Failure(logits.error());
-  if (logits->empty()) {
-    if (auto rewound = RewindCache(before); !rewound) return Failure(rewound.error());
+  SKALD_ASSIGN(const auto logits, FeedPrompt(tokens));
+  if (logits.empty()) {
+    SKALD_TRY(RewindCache(before));
     return Ending::kInterrupted;
   }
   pending_.clear();
   const auto middle = Clock::now();
-  auto ending = Continue(*logits, sampling, emit);
+  auto ending = Continue(logits, sampling, emit);
   statistics_.prompt_tokens += tokens.size();
   statistics_.prompt_time += middle - start;
   statistics_.decode_time += Clock::now() - middle;
@@ -75,9 +71,8 @@ Result<std::vector<float>> Session::FeedPrompt(std::span<const int32_t> tokens) 
       LoseMemory(start.error());
     }
   }
-  const auto fed = Feed(tokens);
-  if (!fed) return Failure(fed.error());
-  std::vector<float> logits(fed->begin(), fed->end());
+  SKALD_ASSIGN(const auto fed, Feed(tokens));
+  std::vector<float> logits(fed.begin(), fed.end());
   if (memory_ != nullptr && !logits.empty()) {
     if (auto kept = memory_->Keep(cache_, logits); !kept) LoseMemory(kept.error());
   }
@@ -93,10 +88,9 @@ Result<std::span<const float>> Session::Feed(std::span<const int32_t> tokens) {
   std::span<const float> logits;
   for (size_t fed = 0; fed < tokens.size();) {
     const auto piece = tokens.subspan(fed, std::min<size_t>(tokens.size() - fed, ForwardOptions().pass_tokens));
-    const auto output = model_->Forward(cache_, piece, workspace_);
-    if (!output) return output;
+    SKALD_ASSIGN(const auto output, model_->Forward(cache_, piece, workspace_));
     if (TakeInterrupt()) return {};
-    logits = *output;
+    logits = output;
     fed += piece.size();
   }
   return logits;
@@ -108,24 +102,22 @@ Result<Ending> Session::Continue(std::span<const float> logits, const Sampling& 
   auto observed = ObserveTokens(sampling.settings, cache_.tokens(), state);
   if (!observed) return Failure(observed.error());
   for (size_t count = 1;; ++count) {
-    const auto next = Sample(logits, sampling.settings, state, cache_.size(), scratch_);
-    if (!next) return Failure(next.error());
-    if (std::ranges::count(sampling.stop_ids, next->id) > 0) return Ending::kStopToken;
-    const bool is_taken = emit(next->id);
-    observed = ObserveToken(sampling.settings, next->id, state);
+    SKALD_ASSIGN(const auto next, Sample(logits, sampling.settings, state, cache_.size(), scratch_));
+    if (std::ranges::count(sampling.stop_ids, next.id) > 0) return Ending::kStopToken;
+    const bool is_taken = emit(next.id);
+    observed = ObserveToken(sampling.settings, next.id, state);
     if (!observed) return Failure(observed.error());
     ++statistics_.generated_tokens;
-    pending_ = {next->id};
+    pending_ = {next.id};
     if (!is_taken) return Ending::kNotTaken;
     if (count == sampling.max_tokens) return Ending::kMaxTokens;
     if (cache_.size() == max_tokens()) return Ending::kContextFull;
 
-    const auto fed = Feed(pending_);
-    if (!fed) return Failure(fed.error());
+    SKALD_ASSIGN(const auto fed, Feed(pending_));
     pending_.clear();
     ++statistics_.decode_steps;
-    if (fed->empty()) return Ending::kInterrupted;
-    logits = *fed;
+    if (fed.empty()) return Ending::kInterrupted;
+    logits = fed;
   }
 }
 
@@ -145,10 +137,9 @@ Result<void> Session::RewindCache(uint32_t tokens) {
   const uint32_t nearest = cache_.NearestResumePoint(tokens);
   const auto rest = cache_.tokens().subspan(nearest, tokens - nearest);
   const std::vector<int32_t> again(rest.begin(), rest.end());
-  if (auto truncated = cache_.Truncate(nearest); !truncated) return truncated;
+  SKALD_TRY(cache_.Truncate(nearest));
   if (again.empty()) return {};
-  const auto output = model_->Forward(cache_, again, workspace_);
-  if (!output) return Failure(output.error());
+  SKALD_TRY(model_->Forward(cache_, again, workspace_));
   return {};
 }
 

@@ -16,18 +16,16 @@ namespace skald::program {
 Result<Identity> IdentityOf(const Options& options, const Sha256Digest& adapter) {
   Identity identity = {.adapter = adapter};
   identity.weight_type = options.weight_type.value_or(DType::kBF16);
-  const auto weights = CachedDigestOfWeights(options.model);
-  if (!weights) return Failure(weights.error());
-  identity.weights = *weights;
+  SKALD_ASSIGN(const auto weights, CachedDigestOfWeights(options.model));
+  identity.weights = weights;
   // That of a GGUF or packed file is among its weights.
   std::error_code ignored;
   const bool is_file = options.tokenizer && !std::filesystem::is_directory(*options.tokenizer, ignored);
   const auto tokenizer =
       is_file ? *options.tokenizer : TokenizerFileIn(options.tokenizer.value_or(FolderOfModel(options.model)));
   if (tokenizer) {
-    const auto digest = DigestOfFile(*tokenizer);
-    if (!digest) return Failure(digest.error());
-    identity.tokenizer = *digest;
+    SKALD_ASSIGN(const auto digest, DigestOfFile(*tokenizer));
+    identity.tokenizer = digest;
   }
   return identity;
 }

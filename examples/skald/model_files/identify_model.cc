@@ -97,14 +97,12 @@ Result<ModelFiles> OpenPacked(const std::filesystem::path& path) {
   const auto file = PackedFile::Open(path);
   if (!file) return Failure(file.error());
   const ReadModelFile read_file = [file = *file](std::string_view name) -> Result<std::string> {
-    const auto content = file->Attachment(name);
-    if (!content) return Failure(content.error());
-    return std::string(*content);
+    SKALD_ASSIGN(const auto content, file->Attachment(name));
+    return std::string(content);
   };
   return ModelFiles{(*file)->table().dtype, read_file, [path, read_file]() -> Result<Tokenizer> {
-                      const auto bytes = read_file(kTokenizerFile);
-                      if (!bytes) return Failure(bytes.error());
-                      auto tokenizer = ParseTokenizer(*bytes);
+                      SKALD_ASSIGN(const auto bytes, read_file(kTokenizerFile));
+                      auto tokenizer = ParseTokenizer(bytes);
                       if (!tokenizer) return Annotate(path.string(), tokenizer);
                       return tokenizer;
                     }};
@@ -161,14 +159,12 @@ Result<ModelFiles> OpenModelFiles(const std::filesystem::path& path) {
 }
 
 Result<ModelInfo> IdentifyModel(const std::filesystem::path& path) {
-  auto files = OpenModelFiles(path);
-  if (!files) return Failure(files.error());
+  SKALD_ASSIGN(auto files, OpenModelFiles(path));
   const std::filesystem::path folder = FolderOfModel(path);
-  auto model = DescribeModel(folder);
-  if (!model) return Failure(model.error());
-  const json config = ReadConfigJson(files->read_file);
-  std::string name = NameOf(*model);
-  return ModelInfo{*std::move(files), std::move(model->spec), FamilyOf(*model, config), std::move(name),
+  SKALD_ASSIGN(auto model, DescribeModel(folder));
+  const json config = ReadConfigJson(files.read_file);
+  std::string name = NameOf(model);
+  return ModelInfo{std::move(files), std::move(model.spec), FamilyOf(model, config), std::move(name),
                    TrainedContext(config)};
 }
 
@@ -184,14 +180,13 @@ std::optional<std::string> WhyNoConfig(const std::filesystem::path& path) {
 }
 
 Result<std::string> ConfigOf(const std::filesystem::path& path) {
-  auto model = DescribeModel(path);
-  if (!model) return Failure(model.error());
-  if (model->model_type == kPackedModelType) model->model_type = {};
+  SKALD_ASSIGN(auto model, DescribeModel(path));
+  if (model.model_type == kPackedModelType) model.model_type = {};
   std::error_code ignored;  // a path that cannot be made absolute names the model as it is
   const auto whole = std::filesystem::absolute(FolderOfModel(path), ignored).lexically_normal();
   const auto named = whole.has_filename() ? whole : whole.parent_path();
   const auto name = std::filesystem::is_directory(named, ignored) ? named.filename() : named.stem();
-  return ConfigText(*model, name.native());
+  return ConfigText(model, name.native());
 }
 
 Result<ModelSpec> FindModelByName(std::string_view name) {

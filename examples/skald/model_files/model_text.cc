@@ -25,9 +25,8 @@ Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
 
 Result<Tokenizer> LoadTokenizerAlone(const Options& options) {
   if (options.tokenizer) return OpenTokenizer(*options.tokenizer);
-  const auto files = OpenModelFiles(options.model);
-  if (!files) return Failure(files.error());
-  return files->load_tokenizer();
+  SKALD_ASSIGN(const auto files, OpenModelFiles(options.model));
+  return files.load_tokenizer();
 }
 
 Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer) {

@@ -10,9 +10,8 @@ namespace skald::program {
 
 Result<Tokenizer> OpenTokenizer(const std::filesystem::path& path) {
   if (!IsGgufFile(path)) return Tokenizer::Load(path);
-  const auto file = GgufFile::Open(path);
-  if (!file) return Failure(file.error());
-  auto tokenizer = TokenizerFromGguf(file->metadata());
+  SKALD_ASSIGN(const auto file, GgufFile::Open(path));
+  auto tokenizer = TokenizerFromGguf(file.metadata());
   if (!tokenizer) return Annotate(path.string(), tokenizer);
   return tokenizer;
 }

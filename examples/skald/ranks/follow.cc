@@ -32,11 +32,10 @@ Result<std::vector<Adapter>> ServedAdapters(const Options& options, const ModelS
 
 Result<void> Follow(const LanguageModel& model, const Options& options, const WorkspaceOptions& threads,
                     const std::vector<Adapter>& served = {}) {
-  auto workspace = CreateWorkspace(threads);
-  if (!workspace) return Failure(workspace.error());
+  SKALD_ASSIGN(auto workspace, CreateWorkspace(threads));
   std::vector<const Adapter*> adapters = {&model.adapter()};
   for (const Adapter& adapter : served) adapters.push_back(&adapter);
-  return FollowRanks(model.model(), options.ranks->ranks(), *workspace, std::move(adapters));
+  return FollowRanks(model.model(), options.ranks->ranks(), workspace, std::move(adapters));
 }
 
 }  // namespace
@@ -50,16 +49,13 @@ Result<int> FollowRankZero(const Options& options) {
     const auto follow = [&](const LanguageModel& model) {
       return Follow(model, options, {.threads = options.bench.threads.front()});
     };
-    if (auto followed = ForEachBenchModel(options, follow); !followed) return Failure(followed.error());
+    SKALD_TRY(ForEachBenchModel(options, follow));
     return 0;
   }
-  const auto info = IdentifyModel(options.model);
-  if (!info) return Failure(info.error());
-  const auto served = ServedAdapters(options, info->spec);
-  if (!served) return Failure(served.error());
-  const auto model = LoadWeights(options, *info);
-  if (!model) return Failure(model.error());
-  if (auto followed = Follow(**model, options, options.workspace, *served); !followed) return Failure(followed.error());
+  SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
+  SKALD_ASSIGN(const auto served, ServedAdapters(options, info.spec));
+  SKALD_ASSIGN(const auto model, LoadWeights(options, info));
+  SKALD_TRY(Follow(*model, options, options.workspace, served));
   return 0;
 }
 

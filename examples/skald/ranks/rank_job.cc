@@ -27,9 +27,8 @@ Result<std::shared_ptr<RankJob>> RankJob::Start(std::chrono::milliseconds patien
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &threads) != MPI_SUCCESS) {
     return Fail(ErrorCode::kFailedPrecondition, "MPI cannot be started");
   }
-  auto ranks = MpiRanks::Create(MPI_COMM_WORLD, patience);
-  if (!ranks) return Failure(ranks.error());
-  return std::shared_ptr<RankJob>(new RankJob(std::make_unique<Ends>(std::move(*ranks))));
+  SKALD_ASSIGN(auto ranks, MpiRanks::Create(MPI_COMM_WORLD, patience));
+  return std::shared_ptr<RankJob>(new RankJob(std::make_unique<Ends>(std::move(ranks))));
 }
 
 RankJob::RankJob(std::unique_ptr<Ends> ends) : ends_(std::move(ends)) {}

@@ -20,20 +20,20 @@
 
 namespace skald {
 
-// A cache line; also the widest vector and one row of a packed panel.
+/// A cache line; also the widest vector and one row of a packed panel.
 inline constexpr size_t kAlignment = 64;
 
 namespace internal {
 
 inline constexpr size_t kHugePage = size_t{2} << 20;
 
-// Matrices of many megabytes are read in strides of their own; with pages of 4 KB the processor would spend much of
-// that time on looking up addresses. A wish: systems without such pages, or without any free, use small ones.
+/// Matrices of many megabytes are read in strides of their own; with pages of 4 KB the processor would spend much of
+/// that time on looking up addresses. A wish: systems without such pages, or without any free, use small ones.
 void AskForHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes);
 
 }  // namespace internal
 
-// Asks for memory that the caller fills itself.
+/// Asks for memory that the caller fills itself.
 struct Unfilled {};
 
 template <class T>
@@ -49,13 +49,13 @@ class AlignedBuffer {
     return *this;
   }
 
-  // Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; NoThrow makes an error of it at
-  // the edge of the API.
+  /// Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; NoThrow makes an error of it at
+  /// the edge of the API.
   explicit AlignedBuffer(size_t size) : AlignedBuffer(size, Unfilled{}) {
     std::memset(static_cast<void*>(data_.get()), 0, size * sizeof(T));
   }
 
-  // The same with unspecified content; the system need not find the memory before it is written to.
+  /// The same with unspecified content; the system need not find the memory before it is written to.
   AlignedBuffer(size_t size, Unfilled) : data_(Allocate(BytesOf(size)), {Alignment(BytesOf(size))}), size_(size) {
     internal::AskForHugePages(data_.get(), BytesOf(size));
   }
@@ -75,7 +75,7 @@ class AlignedBuffer {
 
   static T* Allocate(size_t bytes) { return static_cast<T*>(::operator new(bytes, Alignment(bytes))); }
 
-  // Large buffers begin at a huge page, so that all of it can lie in such.
+  /// Large buffers begin at a huge page, so that all of it can lie in such.
   static std::align_val_t Alignment(size_t bytes) {
     return std::align_val_t{bytes >= internal::kHugePage ? internal::kHugePage : kAlignment};
   }

@@ -26,7 +26,7 @@ namespace skald::internal {
 #ifdef SKALD_COMPILED
 [[gnu::used]] inline char way_of_compiling = 0;
 
-// The compiled library of this version alone has it.
+/// The compiled library of this version alone has it.
 extern const char SKALD_COMPILED_VERSION;
 [[gnu::used]] inline const char* const needed_version = &SKALD_COMPILED_VERSION;
 #else

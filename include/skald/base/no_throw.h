@@ -16,12 +16,12 @@
 
 namespace skald {
 
-// The error for memory that the system does not have. Needs none itself: so short a text lies inside of std::string.
+/// The error for memory that the system does not have. Needs none itself: so short a text lies inside of std::string.
 inline Failure OutOfMemory() noexcept { return Fail(ErrorCode::kResourceExhausted, "out of memory"); }
 
 namespace internal {
 
-// An error about `what`; of a sentence that finds no memory only OutOfMemory() is left.
+/// An error about `what`; of a sentence that finds no memory only OutOfMemory() is left.
 inline Failure FailAbout(ErrorCode code, std::string_view what, std::string_view reason) noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -36,10 +36,10 @@ inline Failure FailAbout(ErrorCode code, std::string_view what, std::string_view
 
 }  // namespace internal
 
-// Returns function(), a Result. An exception in it becomes an error about `what`: kResourceExhausted where an
-// allocation failed, kFailedPrecondition with the exception's own text for all else that derives from std::exception.
-// The function must leave things as they were when it is left that way. Anything else that is thrown, as by the
-// system to cancel a thread, passes through.
+/// Returns function(), a Result. An exception in it becomes an error about `what`: kResourceExhausted where an
+/// allocation failed, kFailedPrecondition with the exception's own text for all else that derives from std::exception.
+/// The function must leave things as they were when it is left that way. Anything else that is thrown, as by the
+/// system to cancel a thread, passes through.
 template <class Function>
 auto NoThrow([[maybe_unused]] std::string_view what, Function&& function) -> decltype(function()) {
 #if defined(__cpp_exceptions)

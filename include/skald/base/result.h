@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #if __has_include(<version>)
 #include <version>
@@ -26,23 +27,23 @@
 namespace skald {
 
 enum class ErrorCode {
-  kInvalidArgument,     // the caller's value can never work (token id out of range, zero threads)
-  kNotFound,            // a file, tensor or field that must be there is not
-  kDataLoss,            // bytes from outside are damaged, cut short or contradict themselves
-  kOutOfRange,          // a position or length beyond a limit
-  kResourceExhausted,   // a byte limit is reached; freeing something makes the same call work
-  kUnsupported,         // well-formed, but not something Skald can do
-  kFailedPrecondition,  // the object is in a state in which the call makes no sense
+  kInvalidArgument,     ///< the caller's value can never work (token id out of range, zero threads)
+  kNotFound,            ///< a file, tensor or field that must be there is not
+  kDataLoss,            ///< bytes from outside are damaged, cut short or contradict themselves
+  kOutOfRange,          ///< a position or length beyond a limit
+  kResourceExhausted,   ///< a byte limit is reached; freeing something makes the same call work
+  kUnsupported,         ///< well-formed, but not something Skald can do
+  kFailedPrecondition,  ///< the object is in a state in which the call makes no sense
 };
 
-// What a program can act on, as far as it is known where the error arises; people read the sentence.
+/// What a program can act on, as far as it is known where the error arises; people read the sentence.
 struct ErrorFacts {
-  std::optional<size_t> sequence = {};         // index in the batch
-  std::optional<uint64_t> needed_tokens = {};  // what was asked for, and what there was room for
+  std::optional<size_t> sequence = {};         ///< index in the batch
+  std::optional<uint64_t> needed_tokens = {};  ///< what was asked for, and what there was room for
   std::optional<uint64_t> available_tokens = {};
   std::optional<uint64_t> needed_bytes = {};
   std::optional<uint64_t> available_bytes = {};
-  std::optional<uint32_t> resume_point = {};  // the nearest earlier position that can be gone back to
+  std::optional<uint32_t> resume_point = {};  ///< the nearest earlier position that can be gone back to
 
   friend bool operator==(const ErrorFacts&, const ErrorFacts&) = default;
 };
@@ -63,17 +64,35 @@ using Result = tl::expected<T, Error>;
 using Failure = tl::unexpected<Error>;
 #endif
 
-// Returns a failure that converts to any Result<T>: `return Fail(ErrorCode::kNotFound, "...")`.
+/// Returns a failure that converts to any Result<T>: `return Fail(ErrorCode::kNotFound, "...")`.
 Failure Fail(ErrorCode code, std::string message, const ErrorFacts& facts = {});
 
-// Returns the failure of `result` with `context` put in front of its sentence. `result` must hold an error.
+/// Returns the failure of `result` with `context` put in front of its sentence. `result` must hold an error.
 template <class T>
 Failure Annotate(const std::string& context, const Result<T>& result) {
   return Fail(result.error().code, context + ": " + result.error().message, result.error().facts);
 }
 
-// The same about one sequence of a batch, which becomes a fact too.
+/// The same about one sequence of a batch, which becomes a fact too.
 Failure OfSequence(size_t index, const Result<void>& result);
+
+// Hands the failure of a Result on: the function that it is in returns it. The value is not looked at.
+//     SKALD_TRY(cache.Truncate(5));
+#define SKALD_TRY(...) SKALD_INTERNAL_TRY(SKALD_INTERNAL_JOIN(skald_result_, __LINE__), __VA_ARGS__)
+
+// The same, and else puts the value into what is declared.
+//     SKALD_ASSIGN(KVCache fork, cache.Fork());
+#define SKALD_ASSIGN(declaration, ...) \
+  SKALD_INTERNAL_ASSIGN(SKALD_INTERNAL_JOIN(skald_result_, __LINE__), declaration, __VA_ARGS__)
+
+#define SKALD_INTERNAL_JOIN(a, b) SKALD_INTERNAL_JOINED(a, b)
+#define SKALD_INTERNAL_JOINED(a, b) a##b
+#define SKALD_INTERNAL_TRY(result, ...) \
+  if (auto result = (__VA_ARGS__); !result) return ::skald::Failure(std::move(result).error())
+#define SKALD_INTERNAL_ASSIGN(result, declaration, ...)            \
+  auto result = (__VA_ARGS__);                                     \
+  if (!result) return ::skald::Failure(std::move(result).error()); \
+  declaration = *std::move(result)
 
 }  // namespace skald
 

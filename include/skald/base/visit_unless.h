@@ -11,8 +11,8 @@
 
 namespace skald {
 
-// Calls visit(name, member), but not for a member that is as it was `before` there was one: fingerprints of saved state
-// depend on what is told. Whoever fills in a value is shown all.
+/// Calls visit(name, member), but not for a member that is as it was `before` there was one: fingerprints of saved
+/// state depend on what is told. Whoever fills in a value is shown all.
 template <class T, class Before, class Visitor>
 constexpr void VisitUnless(const Before& before, std::string_view name, T& member, Visitor& visit) {
   if (!std::is_const_v<T> || member != before) visit(name, member);

@@ -19,14 +19,14 @@ class BlockPeers {
  public:
   virtual ~BlockPeers() = default;
 
-  // Of the whole state.
+  /// Of the whole state.
   virtual const CacheLayout& whole() const = 0;
 
-  // Returns the conversation with its whole state, in a pool of its own. Errors: memory, and peers that do not answer.
+  /// Returns the conversation with its whole state, in a pool of its own. Errors: memory, and peers that do not answer.
   virtual Result<KVCache> Gather(const KVCache& part) = 0;
 
-  // The other way: gives each peer its part of a whole conversation, in blocks of `pool` and of the same numbers there,
-  // and returns what is here. Errors: as above, and the pool's limit.
+  /// The other way: gives each peer its part of a whole conversation, in blocks of `pool` and of the same numbers
+  /// there, and returns what is here. Errors: as above, and the pool's limit.
   virtual Result<KVCache> Scatter(const KVCache& whole, const std::shared_ptr<BlockPool>& pool) = 0;
 };
 

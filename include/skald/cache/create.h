@@ -18,19 +18,19 @@
 
 namespace skald {
 
-// Returns storage for any number of conversations within runtime.cache_bytes.
+/// Returns storage for any number of conversations within runtime.cache_bytes.
 Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& layout, const RuntimeConfig& runtime = {});
 
-// Returns a pool that keeps account of blocks and has none of their bytes, for planning steps that another process
-// carries out: its caches grow, fork and rewind as others do, but nothing can be computed, saved or loaded here. With
-// the runtime of the pools that have the bytes, it fills up when they do.
+/// Returns a pool that keeps account of blocks and has none of their bytes, for planning steps that another process
+/// carries out: its caches grow, fork and rewind as others do, but nothing can be computed, saved or loaded here. With
+/// the runtime of the pools that have the bytes, it fills up when they do.
 Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const CacheLayout& layout, const RuntimeConfig& runtime = {});
 
-// Returns an empty conversation whose blocks come from `pool`, for the adapter of that digest (Adapter::digest), or for
-// none.
+/// Returns an empty conversation whose blocks come from `pool`, for the adapter of that digest (Adapter::digest), or
+/// for none.
 Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool, const Sha256Digest& adapter = {});
 
-// Returns an empty conversation with a pool of its own.
+/// Returns an empty conversation with a pool of its own.
 Result<KVCache> CreateKVCache(const CacheLayout& layout, const RuntimeConfig& runtime = {},
                               const Sha256Digest& adapter = {});
 

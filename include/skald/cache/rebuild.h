@@ -22,15 +22,14 @@
 
 namespace skald {
 
-// Blocks of one pool, and those of another that stand for them.
+/// Blocks of one pool, and those of another that stand for them.
 using BlockMoves = std::map<BlockId, BlockId>;
 
-// Returns `cache`, which must be valid, in fresh blocks of `pool`, where the groups are the same. `fill(group, moves)`
-// writes those of a group, and returns a Result<void>. Errors: its own, the pool's. Throws std::bad_alloc.
+/// Returns `cache`, which must be valid, in fresh blocks of `pool`, where the groups are the same. `fill(group, moves)`
+/// writes those of a group, and returns a Result<void>. Errors: its own, the pool's. Throws std::bad_alloc.
 template <class Fill>
 Result<KVCache> RebuildCache(const KVCache& cache, const std::shared_ptr<BlockPool>& pool, Fill fill) {
-  auto contents = cache.Contents();
-  if (!contents) return Failure(contents.error());
+  SKALD_ASSIGN(auto contents, cache.Contents());
   TableLease fresh(pool);
   std::vector<BlockMoves> moves(pool->layout().groups().size());
   std::optional<Error> full;
@@ -43,7 +42,7 @@ Result<KVCache> RebuildCache(const KVCache& cache, const std::shared_ptr<BlockPo
   if (full) return Failure(std::move(*full));
   for (uint32_t g = 0; g < moves.size(); ++g) {
     if (moves[g].empty()) continue;
-    if (auto filled = fill(g, moves[g]); !filled) return Failure(filled.error());
+    SKALD_TRY(fill(g, moves[g]));
   }
   const auto move = [&](const TableLease& lease) {
     BlockTable table = lease.table();
@@ -52,14 +51,13 @@ Result<KVCache> RebuildCache(const KVCache& cache, const std::shared_ptr<BlockPo
     }
     return fresh.Share(std::move(table));
   };
-  CacheContents moved = {
-      move(contents->lease), std::move(contents->tokens), {}, contents->exact_tokens, contents->adapter};
-  for (const TableLease& point : contents->resume_points) moved.resume_points.push_back(move(point));
+  CacheContents moved = {move(contents.lease), std::move(contents.tokens), {}, contents.exact_tokens, contents.adapter};
+  for (const TableLease& point : contents.resume_points) moved.resume_points.push_back(move(point));
   return KVCache(std::move(moved));
 }
 
-// Returns a copy of `cache`, which must be valid, in blocks of `pool`, one of the same layout, block size and element
-// type. Errors: kInvalidArgument for another pool; kResourceExhausted.
+/// Returns a copy of `cache`, which must be valid, in blocks of `pool`, one of the same layout, block size and element
+/// type. Errors: kInvalidArgument for another pool; kResourceExhausted.
 Result<KVCache> CopyCache(const KVCache& cache, const std::shared_ptr<BlockPool>& pool);
 
 }  // namespace skald

@@ -15,17 +15,17 @@
 
 namespace skald {
 
-// Counts the bytes that a pool would get back if caches gave up what is added here. Blocks that anyone else refers to,
-// those caches' own tables included, are not among them. Calls throw std::bad_alloc.
+/// Counts the bytes that a pool would get back if caches gave up what is added here. Blocks that anyone else refers to,
+/// those caches' own tables included, are not among them. Calls throw std::bad_alloc.
 class SpareBytes {
  public:
   // `pool` must outlive this.
   explicit SpareBytes(const BlockPool& pool) : pool_(pool) {}
 
-  // Resume points of a cache, whose own table stays.
+  /// Resume points of a cache, whose own table stays.
   void AddResumePoints(const KVCache& cache);
 
-  // All of a cache.
+  /// All of a cache.
   void AddAll(const KVCache& cache);
 
   uint64_t Count();
@@ -35,7 +35,7 @@ class SpareBytes {
   void AddOthers(const BlockTable& point, const BlockTable& own);
 
   const BlockPool& pool_;
-  std::vector<std::pair<uint32_t, BlockId>> references_;  // to what was added, each for itself
+  std::vector<std::pair<uint32_t, BlockId>> references_;  ///< to what was added, each for itself
 };
 
 }  // namespace skald

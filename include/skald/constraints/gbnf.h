@@ -15,7 +15,7 @@
 
 namespace skald {
 
-// Errors name the line, and say what was expected.
+/// Errors name the line, and say what was expected.
 Result<Grammar> ParseGbnf(std::string_view text);
 
 }  // namespace skald

@@ -36,26 +36,26 @@ class GrammarFilter final : public TokenFilter {
 
   Result<std::unique_ptr<TokenFilter>> Clone() const override;
 
-  // A mask that takes more than about a millisecond.
+  /// A mask that takes more than about a millisecond.
   std::shared_ptr<FilterWork> TakeWork() override;
 
-  // Errors: kUnsupported where the grammar can read the text in more ways than are followed side by side, or where that
-  // takes more than grammar/limits.h allows: always for a text, or never.
+  /// Errors: kUnsupported where the grammar can read the text in more ways than are followed side by side, or where
+  /// that takes more than grammar/limits.h allows: always for a text, or never.
   Result<std::span<const uint64_t>> Allowed() override;
 
   Result<void> Accept(int32_t id) override;
 
-  // Goes on to the state behind a text, whatever tokens it was written with. Text that is not allowed is an error, and
-  // changes nothing.
+  /// Goes on to the state behind a text, whatever tokens it was written with. Text that is not allowed is an error, and
+  /// changes nothing.
   Result<void> AcceptText(std::string_view text);
 
   bool IsComplete() const override { return has_ended_ || readings_[0] != 0; }
 
-  // About the bytes that all copies of it share, without the vocabulary's: they grow with the masks that are kept, up
-  // to limits.h.
+  /// About the bytes that all copies of it share, without the vocabulary's: they grow with the masks that are kept, up
+  /// to limits.h.
   size_t shared_bytes() const { return masks_->memory(); }
 
-  // Whether a token ended the text.
+  /// Whether a token ended the text.
   bool has_ended() const { return has_ended_; }
 
  private:
@@ -64,7 +64,7 @@ class GrammarFilter final : public TokenFilter {
     MaskWork(std::shared_ptr<const internal::GrammarMasks> masks, internal::Readings readings)
         : masks_(std::move(masks)), readings_(std::move(readings)) {}
 
-    // Once it is done.
+    /// Once it is done.
     const Result<std::shared_ptr<const internal::Mask>>& mask() const { return mask_; }
 
    private:
@@ -83,10 +83,10 @@ class GrammarFilter final : public TokenFilter {
   static inline const internal::Readings kNoReadings = {0};
 
   std::shared_ptr<const internal::GrammarMasks> masks_;
-  internal::Readings readings_;  // of the text so far
+  internal::Readings readings_;  ///< of the text so far
   bool has_ended_ = false;
-  std::shared_ptr<const internal::Mask> mask_;  // of readings_, once asked for
-  std::shared_ptr<MaskWork> work_;              // the same, where it takes long
+  std::shared_ptr<const internal::Mask> mask_;  ///< of readings_, once asked for
+  std::shared_ptr<MaskWork> work_;              ///< the same, where it takes long
 };
 
 }  // namespace skald

@@ -40,30 +40,30 @@ class GrammarMasks {
                                                           std::shared_ptr<const TokenVocabulary> vocabulary);
 
   const TokenVocabulary& vocabulary() const { return *vocabulary_; }
-  // About the memory that it takes now, without the vocabulary's.
+  /// About the memory that it takes now, without the vocabulary's.
   size_t memory() const;
   Readings Start() const;
 
-  // Returns what `bytes` make of `readings`. Errors: kUnsupported where that takes more than limits.h allows, which
-  // does not depend on what was asked before.
+  /// Returns what `bytes` make of `readings`. Errors: kUnsupported where that takes more than limits.h allows, which
+  /// does not depend on what was asked before.
   Result<Readings> Read(const Readings& readings, std::string_view bytes) const;
 
-  // Returns the tokens that may follow, tokens that end the text among them where it may end. Errors as of Read.
+  /// Returns the tokens that may follow, tokens that end the text among them where it may end. Errors as of Read.
   Result<std::shared_ptr<const Mask>> MaskOf(const Readings& readings) const;
-  // The same if it is known or takes little time; else null.
+  /// The same if it is known or takes little time; else null.
   Result<std::shared_ptr<const Mask>> QuickMaskOf(const Readings& readings) const;
 
  private:
   // What one state of a rule allows by itself.
   struct Part {
-    Mask bits;                    // the tokens that end within the rule, or where it ends
-    std::vector<int32_t> ids;     // the same where they are few, and `bits` is empty
-    std::vector<uint32_t> exits;  // nodes of the vocabulary at which the rule may end and tokens go on
-    uint32_t depth = 0;           // calls within calls
+    Mask bits;                    ///< the tokens that end within the rule, or where it ends
+    std::vector<int32_t> ids;     ///< the same where they are few, and `bits` is empty
+    std::vector<uint32_t> exits;  ///< nodes of the vocabulary at which the rule may end and tokens go on
+    uint32_t depth = 0;           ///< calls within calls
     size_t work = 0;
   };
 
-  // An explorer for one call; what it has learned is kept for the next one.
+  /// An explorer for one call; what it has learned is kept for the next one.
   class LentExplorer {
    public:
     LentExplorer(const GrammarMasks& owner, size_t most_work);
@@ -83,21 +83,21 @@ class GrammarMasks {
   static Failure TooAmbiguous();
 
   void ComputeLargeParts() const;
-  // What a mask may still take. All of it counts for the limit, known or not, so that it is the same for whoever asks;
-  // what is computed now counts for now.
+  /// What a mask may still take. All of it counts for the limit, known or not, so that it is the same for whoever asks;
+  /// what is computed now counts for now.
   struct Budget {
     size_t all = kMaxMaskWork, now = kMaxMaskWork;
 
-    // Returns false where it is more than there is.
+    /// Returns false where it is more than there is.
     bool Take(size_t work, bool is_known);
   };
 
-  // These return null where that takes more work than there may be.
+  /// These return null where that takes more work than there may be.
   std::shared_ptr<const Part> PartOf(uint32_t state, Budget& budget) const;
   std::shared_ptr<const Mask> MaskWithin(const Readings& readings, size_t most) const;
   std::shared_ptr<const Mask> Compute(const Readings& readings, Budget budget) const;
   Readings Alike(const Readings& readings) const;
-  // That a mask is beyond the limit is remembered too, as a mask with a word too many.
+  /// That a mask is beyond the limit is remembered too, as a mask with a word too many.
   bool IsTooMuch(const Mask& mask) const { return mask.size() != vocabulary_->mask_words(); }
   std::optional<size_t> CharactersAfter(TokenVocabulary::Kind kind, Explorer& explorer, uint32_t from,
                                         uint32_t& depth) const;
@@ -110,12 +110,12 @@ class GrammarMasks {
   void AddTokens(uint32_t node, Mask& mask) const;
   static void Add(int32_t id, Mask& mask) { mask[static_cast<size_t>(id) / 64] |= uint64_t{1} << id % 64; }
 
-  // Bytes that lead on from a state which many tokens can follow.
+  /// Bytes that lead on from a state which many tokens can follow.
   static constexpr size_t kManyBytes = 26;
 
   GrammarAutomaton automaton_;
   std::shared_ptr<const TokenVocabulary> vocabulary_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  ///< guards what follows
   mutable std::vector<std::unique_ptr<Explorer>> idle_;
   mutable BoundedCache<uint32_t, Part> parts_{kMaxKeptMaskBytes};
   mutable BoundedCache<Readings, Mask, HashReadings> masks_{kMaxKeptMaskBytes};

@@ -27,11 +27,11 @@
 
 namespace skald {
 
-// Errors: no JSON; kUnsupported with the keyword and its place as a JSON pointer, such as '#/properties/age/not';
-// limits (grammar/limits.h).
+/// Errors: no JSON; kUnsupported with the keyword and its place as a JSON pointer, such as '#/properties/age/not';
+/// limits (grammar/limits.h).
 Result<Grammar> ParseJsonSchema(std::string_view schema);
 
-// Any JSON object.
+/// Any JSON object.
 Result<Grammar> AnyJsonObject();
 
 }  // namespace skald

@@ -20,13 +20,13 @@
 
 namespace skald {
 
-// What a filter has to compute before it can answer. Once it is handed out, any thread may do it, beside all calls of
-// the filter and of its clones, and after them.
+/// What a filter has to compute before it can answer. Once it is handed out, any thread may do it, beside all calls of
+/// the filter and of its clones, and after them.
 class FilterWork {
  public:
   virtual ~FilterWork() = default;
 
-  // To be called once.
+  /// To be called once.
   void Do() noexcept;
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
 
@@ -42,28 +42,29 @@ class TokenFilter {
  public:
   virtual ~TokenFilter() = default;
 
-  // Returns a filter in the same state, which goes its own way from here. Costs little: what does not change is shared.
+  /// Returns a filter in the same state, which goes its own way from here. Costs little: what does not change is
+  /// shared.
   virtual Result<std::unique_ptr<TokenFilter>> Clone() const = 0;
 
-  // Returns one bit for each id of the vocabulary, that of id i being bit i % 64 of word i / 64: whether it may come
-  // next. Ids beyond the words may not. Tokens that end the text are among them where IsComplete. The words live until
-  // the next call of a function that is not const. With no bit set no text can follow, which an error reports where the
-  // filter knows why.
+  /// Returns one bit for each id of the vocabulary, that of id i being bit i % 64 of word i / 64: whether it may come
+  /// next. Ids beyond the words may not. Tokens that end the text are among them where IsComplete. The words live until
+  /// the next call of a function that is not const. With no bit set no text can follow, which an error reports where
+  /// the filter knows why.
   virtual Result<std::span<const uint64_t>> Allowed() = 0;
 
-  // Returns what Allowed would take long for, or null: then Allowed answers soon, as it does when the work is done. It
-  // is the same work until the filter goes on. Whoever does not ask, or does not wait, gets the same answers from
-  // Allowed.
+  /// Returns what Allowed would take long for, or null: then Allowed answers soon, as it does when the work is done. It
+  /// is the same work until the filter goes on. Whoever does not ask, or does not wait, gets the same answers from
+  /// Allowed.
   virtual std::shared_ptr<FilterWork> TakeWork() { return nullptr; }
 
-  // Goes on to the state behind `id`. An id that is not allowed is an error, and changes nothing.
+  /// Goes on to the state behind `id`. An id that is not allowed is an error, and changes nothing.
   virtual Result<void> Accept(int32_t id) = 0;
 
-  // Whether the text may end here, because of a token that ends it or without one.
+  /// Whether the text may end here, because of a token that ends it or without one.
   virtual bool IsComplete() const = 0;
 };
 
-// Whether `allowed`, as TokenFilter::Allowed returns it, has the bit of `id`.
+/// Whether `allowed`, as TokenFilter::Allowed returns it, has the bit of `id`.
 bool IsAllowed(std::span<const uint64_t> allowed, int32_t id);
 
 }  // namespace skald

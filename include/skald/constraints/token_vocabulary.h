@@ -31,44 +31,44 @@ class TokenVocabulary {
   static Result<std::shared_ptr<const TokenVocabulary>> Make(const Tokenizer& tokenizer,
                                                              std::span<const int32_t> end_ids = {});
 
-  // The same of the bytes of each token, by id. Tokens without bytes are never part of a text.
+  /// The same of the bytes of each token, by id. Tokens without bytes are never part of a text.
   static Result<std::shared_ptr<const TokenVocabulary>> From(const std::vector<std::string>& tokens,
                                                              std::span<const int32_t> end_ids);
 
   size_t size() const { return begins_.size() - 1; }
   size_t mask_words() const { return (size() + 63) / 64; }
 
-  // What a token writes; nothing for one that is no part of texts. `id` must be in the vocabulary.
+  /// What a token writes; nothing for one that is no part of texts. `id` must be in the vocabulary.
   std::string_view BytesOf(int32_t id) const;
   std::span<const int32_t> end_ids() const { return end_ids_; }
   bool IsEnd(int32_t id) const;
 
-  // Most tokens write whole characters of one kind, at most kMostCharacters: letters and digits of ASCII (words), or
-  // besides all that strings of JSON hold as it is (plain). Most often all of a kind may come, or none, so each kind
-  // has a tree of its own. Words are not among the plain ones.
+  /// Most tokens write whole characters of one kind, at most kMostCharacters: letters and digits of ASCII (words), or
+  /// besides all that strings of JSON hold as it is (plain). Most often all of a kind may come, or none, so each kind
+  /// has a tree of its own. Words are not among the plain ones.
   enum class Kind : size_t { kWord, kPlain, kOther };
   static constexpr Kind kKinds[] = {Kind::kWord, Kind::kPlain, Kind::kOther};
   static constexpr size_t kMostCharacters = 24;
-  // The characters of a kind but for kOther; those of plain tokens include those of words.
+  /// The characters of a kind but for kOther; those of plain tokens include those of words.
   static CharacterRanges CharactersOf(Kind kind);
-  // One bit for each id, as in masks: the tokens of a kind, not kOther, of at most `characters` characters, which may
-  // be kMostCharacters.
+  /// One bit for each id, as in masks: the tokens of a kind, not kOther, of at most `characters` characters, which may
+  /// be kMostCharacters.
   std::span<const uint64_t> UpTo(Kind kind, size_t characters) const;
 
-  // A node is the beginning of a token. They stand in the order of their bytes, each before all that go on from it;
-  // the root of each kind is the empty text.
+  /// A node is the beginning of a token. They stand in the order of their bytes, each before all that go on from it;
+  /// the root of each kind is the empty text.
   struct Node {
-    uint32_t end;          // of the nodes that go on from this one, which follow it
-    uint32_t first_token;  // in tokens(); those of this node reach to the next one's
-    uint32_t depth;        // bytes
-    uint8_t byte;          // the last one
+    uint32_t end;          ///< of the nodes that go on from this one, which follow it
+    uint32_t first_token;  ///< in tokens(); those of this node reach to the next one's
+    uint32_t depth;        ///< bytes
+    uint8_t byte;          ///< the last one
   };
   uint32_t root(Kind kind) const { return roots_[static_cast<size_t>(kind)]; }
   uint32_t nodes() const { return static_cast<uint32_t>(nodes_.size() - 1); }
   const Node& node(uint32_t index) const { return nodes_[index]; }
-  // The tokens that write just what a node is.
+  /// The tokens that write just what a node is.
   std::span<const int32_t> TokensOf(uint32_t node) const;
-  // Those that go on from it.
+  /// Those that go on from it.
   std::span<const int32_t> TokensBehind(uint32_t node) const;
   size_t longest() const { return longest_; }  // bytes
 
@@ -79,12 +79,12 @@ class TokenVocabulary {
   void Grow(std::vector<int32_t> ids);
 
   std::string bytes_;
-  std::vector<uint32_t> begins_ = {0};  // in bytes_, by id
+  std::vector<uint32_t> begins_ = {0};  ///< in bytes_, by id
   std::vector<int32_t> end_ids_;
-  std::vector<Node> nodes_;  // and one more, whose first token ends the last node's
+  std::vector<Node> nodes_;  ///< and one more, whose first token ends the last node's
   std::vector<int32_t> tokens_;
-  std::array<uint32_t, 3> roots_ = {};                            // by kind
-  std::array<std::vector<std::vector<uint64_t>>, 2> up_to_ = {};  // by kind and number of characters
+  std::array<uint32_t, 3> roots_ = {};                            ///< by kind
+  std::array<std::vector<std::vector<uint64_t>>, 2> up_to_ = {};  ///< by kind and number of characters
   size_t longest_ = 0;
 };
 

@@ -15,9 +15,9 @@
 
 namespace skald {
 
-// Meets rank 0, which makes a RankedModel, and computes this rank's part of its steps until that is gone. `model` has
-// the weights of this rank (LoadOptions::share), and `adapters` are those that any of its steps may need, loaded for it
-// (LoadAdapter). Errors: those of RankedModel::Create, and a rank that is gone or does not answer.
+/// Meets rank 0, which makes a RankedModel, and computes this rank's part of its steps until that is gone. `model` has
+/// the weights of this rank (LoadOptions::share), and `adapters` are those that any of its steps may need, loaded for
+/// it (LoadAdapter). Errors: those of RankedModel::Create, and a rank that is gone or does not answer.
 Result<void> FollowRanks(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace,
                          std::vector<const Adapter*> adapters = {});
 

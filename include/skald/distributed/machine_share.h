@@ -19,20 +19,20 @@
 
 namespace skald {
 
-// What threads run on, in the order in which the machine has it: several may be of one core.
+/// What threads run on, in the order in which the machine has it: several may be of one core.
 struct Cpu {
   int package = 0, core = 0, number = 0;
 
   friend auto operator<=>(const Cpu&, const Cpu&) = default;
 };
 
-// Returns the numbers of the CPUs that one of the ranks on a machine gets: whole cores, one beside the other, where
-// there are enough of them; none where there are fewer CPUs than ranks. Throws std::bad_alloc.
+/// Returns the numbers of the CPUs that one of the ranks on a machine gets: whole cores, one beside the other, where
+/// there are enough of them; none where there are fewer CPUs than ranks. Throws std::bad_alloc.
 std::vector<int> CpusOfRank(std::vector<Cpu> cpus, const RankShare& on_this_machine);
 
 namespace internal {
 
-// As many threads as a rank can have where it is not bound.
+/// As many threads as a rank can have where it is not bound.
 uint32_t ThreadsUnbound(const RankShare& on_this_machine);
 
 #if defined(__linux__)

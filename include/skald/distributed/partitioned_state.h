@@ -25,12 +25,12 @@ class PartitionedState {
   size_t whole_bytes(size_t group) const { return wholes_[group].block_bytes(); }
   size_t part_bytes(size_t group, size_t rank) const { return parts_[rank][group].block_bytes(); }
 
-  // Whether ranks have different parts of a group's blocks; else each has all of them.
+  /// Whether ranks have different parts of a group's blocks; else each has all of them.
   bool is_partitioned(size_t group) const { return part_bytes(group, 0) != whole_bytes(group); }
 
-  // Puts a rank's part of a block where it belongs in the whole one,
+  /// Puts a rank's part of a block where it belongs in the whole one,
   void Join(size_t group, size_t rank, const std::byte* part, std::byte* whole) const;
-  // or takes it from there.
+  /// or takes it from there.
   void Cut(size_t group, size_t rank, const std::byte* whole, std::byte* part) const;
 
  private:
@@ -38,7 +38,7 @@ class PartitionedState {
 
   void ListSections(const ModelSpec& spec);
 
-  // Calls run(offset in the part, offset in the whole, bytes).
+  /// Calls run(offset in the part, offset in the whole, bytes).
   template <class Run>
   void ForEachRun(size_t group, size_t rank, Run run) const;
 
@@ -49,9 +49,9 @@ class PartitionedState {
   void ForEachRunOfHeads(size_t group, size_t rank, Run run) const;
 
   CacheLayout whole_;
-  std::vector<BlockGeometry> wholes_;              // [groups]
-  std::vector<std::vector<BlockGeometry>> parts_;  // [ranks][groups]
-  // [groups][layers], of what is no attention's.
+  std::vector<BlockGeometry> wholes_;              ///< [groups]
+  std::vector<std::vector<BlockGeometry>> parts_;  ///< [ranks][groups]
+  /// [groups][layers], of what is no attention's.
   std::vector<std::vector<std::vector<PartitionedSection>>> sections_;
 };
 

@@ -16,26 +16,26 @@
 
 namespace skald::internal {
 
-// Safe for concurrent calls.
+/// Safe for concurrent calls.
 class RankLead {
  public:
   explicit RankLead(const CommunicatorRef& ranks) : ranks_(ranks) {}
 
   const CommunicatorRef& ranks() const { return ranks_; }
 
-  // Held from before an order is given until it is carried out.
+  /// Held from before an order is given until it is carried out.
   std::unique_lock<std::mutex> Turn() { return std::unique_lock(turn_); }
 
-  // Tells the others what to do; with Turn() held.
+  /// Tells the others what to do; with Turn() held.
   Result<void> Give(std::vector<std::byte> order);
 
-  // Tells them what need not be carried out: who does not hear of it is gone. The last one is kStop.
+  /// Tells them what need not be carried out: who does not hear of it is gone. The last one is kStop.
   void Leave(RankOrder what, uint64_t pool = 0) noexcept;
 
  private:
   const CommunicatorRef ranks_;
   std::mutex turn_;
-  bool is_over_ = false;  // guarded by turn_
+  bool is_over_ = false;  ///< guarded by turn_
 };
 
 }  // namespace skald::internal

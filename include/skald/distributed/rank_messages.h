@@ -17,15 +17,15 @@
 namespace skald::internal {
 
 enum class RankOrder : uint32_t {
-  kPool,     // make a pool
-  kDrop,     // a pool is gone
-  kStep,     // compute a planned step
-  kCollect,  // give the bytes of blocks
-  kFill,     // take the bytes of blocks
-  kStop,     // there will be no more
+  kPool,     ///< make a pool
+  kDrop,     ///< a pool is gone
+  kStep,     ///< compute a planned step
+  kCollect,  ///< give the bytes of blocks
+  kFill,     ///< take the bytes of blocks
+  kStop,     ///< there will be no more
 };
 
-// A new pool, by the number that it will go by.
+/// A new pool, by the number that it will go by.
 struct PoolOrder {
   uint64_t pool = 0;
   RuntimeConfig runtime;
@@ -34,12 +34,12 @@ struct PoolOrder {
 struct StepOrder {
   uint64_t pool = 0;
   uint32_t pass_tokens = 0;
-  uint32_t is_observed = 0;     // on rank 0, whose stream all have then
-  std::vector<std::byte> plan;  // StepPlanToBytes
-  std::vector<int32_t> tokens;  // of all its sequences
+  uint32_t is_observed = 0;     ///< on rank 0, whose stream all have then
+  std::vector<std::byte> plan;  ///< StepPlanToBytes
+  std::vector<int32_t> tokens;  ///< of all its sequences
 };
 
-// Blocks of one group.
+/// Blocks of one group.
 struct BlocksOrder {
   uint64_t pool = 0;
   uint32_t group = 0;
@@ -48,7 +48,7 @@ struct BlocksOrder {
 
 std::vector<std::byte> BytesOf(const PoolOrder& order);
 
-// Of kDrop and kStop; that has no number.
+/// Of kDrop and kStop; that has no number.
 std::vector<std::byte> BytesOf(RankOrder what, uint64_t pool = 0);
 
 std::vector<std::byte> BytesOf(const StepOrder& order);

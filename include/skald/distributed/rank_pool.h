@@ -27,13 +27,13 @@
 
 namespace skald::internal {
 
-// Exchanges the parts of blocks [begin, end) of an order: `all` has room for those of each rank, one behind the other.
-// The same call on every rank.
+/// Exchanges the parts of blocks [begin, end) of an order: `all` has room for those of each rank, one behind the other.
+/// The same call on every rank.
 Result<void> ExchangeBlocks(const CommunicatorRef& ranks, const PartitionedState& state, uint32_t group,
                             std::span<const BlockId> blocks, BlockPool& pool, std::vector<std::byte>& all,
                             std::vector<size_t>& begins);
 
-// Rank 0's end of a pool that all ranks have under one number; the others drop theirs when it goes.
+/// Rank 0's end of a pool that all ranks have under one number; the others drop theirs when it goes.
 class RankPool final : public BlockPeers {
  public:
   RankPool(std::shared_ptr<RankLead> lead, uint64_t number, const ModelSpec& spec, const RuntimeConfig& runtime);
@@ -54,7 +54,7 @@ class RankPool final : public BlockPeers {
 
   Result<void> Cut(uint32_t group, const BlockMoves& blocks, const KVCache& whole, BlockPool& pool);
 
-  // Calls exchange(order of some source blocks, the blocks that stand for them) until all blocks have been.
+  /// Calls exchange(order of some source blocks, the blocks that stand for them) until all blocks have been.
   template <class Exchange>
   Result<void> ForRuns(uint32_t group, const BlockMoves& blocks, Exchange exchange);
 

@@ -28,7 +28,7 @@
 
 namespace skald {
 
-// Rank 0's end. Safe for concurrent calls, which take turns; const as AnyModel is.
+/// Rank 0's end. Safe for concurrent calls, which take turns; const as AnyModel is.
 class RankedModel {
  public:
   // Meets the other ranks, which call FollowRanks. `model` has the weights of rank 0 (LoadOptions::share) and outlives
@@ -38,37 +38,37 @@ class RankedModel {
 
   RankedModel(RankedModel&&) noexcept = default;
   RankedModel& operator=(RankedModel&&) = delete;
-  // Lets the others go. Caches may live on; nothing more can be computed, saved or loaded with them.
+  /// Lets the others go. Caches may live on; nothing more can be computed, saved or loaded with them.
   ~RankedModel();
 
   const ModelSpec& spec() const { return model_->spec(); }
   const std::string& name() const { return model_->name(); }
 
-  // Returns storage for conversations, which all ranks have: here rank 0's part of it, within runtime.cache_bytes; the
-  // others' are about as large. Snapshots of its caches are of their whole state, as one process saves it, and any
-  // number of ranks loads them. Errors: those of CreateBlockPool, on any rank.
+  /// Returns storage for conversations, which all ranks have: here rank 0's part of it, within runtime.cache_bytes; the
+  /// others' are about as large. Snapshots of its caches are of their whole state, as one process saves it, and any
+  /// number of ranks loads them. Errors: those of CreateBlockPool, on any rank.
   Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime = {}) const;
 
-  // As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of one pool of CreatePool. A
-  // failure, also of another rank, leaves every cache as it was, but for resume points that gave way to the batch's
-  // tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. What an
-  // observer makes of the stream is sent to all ranks, before each block. Further error: kInvalidArgument (a cache of
-  // another pool, or caches of several).
+  /// As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of one pool of CreatePool. A
+  /// failure, also of another rank, leaves every cache as it was, but for resume points that gave way to the batch's
+  /// tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. What an
+  /// observer makes of the stream is sent to all ranks, before each block. Further error: kInvalidArgument (a cache of
+  /// another pool, or caches of several).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;
 
-  // One conversation, as AnyModel::Forward.
+  /// One conversation, as AnyModel::Forward.
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace,
                                          const ForwardOptions& options = {}) const;
 
  private:
   RankedModel(const AnyModel& model, std::shared_ptr<internal::RankLead> lead);
 
-  // Of a pool that these ranks have; else null.
+  /// Of a pool that these ranks have; else null.
   const internal::RankPool* PeersOf(const BlockPool& pool) const;
 
   const AnyModel* model_;
-  std::shared_ptr<internal::RankLead> lead_;  // null where moved from
-  std::unique_ptr<uint64_t> next_pool_;       // guarded by a turn
+  std::shared_ptr<internal::RankLead> lead_;  ///< null where moved from
+  std::unique_ptr<uint64_t> next_pool_;       ///< guarded by a turn
 };
 
 }  // namespace skald

@@ -38,7 +38,7 @@
 
 namespace skald {
 
-// Used by one thread at a time.
+/// Used by one thread at a time.
 class Engine {
  public:
   // `model`, `workspace` and what `options` refers to must outlive the engine; the workspace is the engine's alone.
@@ -50,42 +50,42 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Tokens that a conversation may have, prompt and answer, when it has the pool to itself. A promise: it is never told
-  // in the middle of its answer that there is no room.
+  /// Tokens that a conversation may have, prompt and answer, when it has the pool to itself. A promise: it is never
+  /// told in the middle of its answer that there is no room.
   uint32_t capacity() const { return capacity_; }
 
-  // Whether Submit would take it. Any thread may ask at any time.
+  /// Whether Submit would take it. Any thread may ask at any time.
   Result<void> Check(const Request& request) const;
 
-  // Takes a request. Errors: kInvalidArgument, naming the member that cannot be; kOutOfRange for one that can never
-  // fit, with the tokens that it needs and that there are; kResourceExhausted.
+  /// Takes a request. Errors: kInvalidArgument, naming the member that cannot be; kOutOfRange for one that can never
+  /// fit, with the tokens that it needs and that there are; kResourceExhausted.
   Result<RequestId> Submit(Request request);
 
-  // Ends a request, if it is not at its end; its samples' last events come with the next step.
+  /// Ends a request, if it is not at its end; its samples' last events come with the next step.
   void Cancel(RequestId id) noexcept;
 
-  // A request that is paused computes nothing, and is the first to give its memory away, until it goes on.
+  /// A request that is paused computes nothing, and is the first to give its memory away, until it goes on.
   void Pause(RequestId id, bool is_paused = true) noexcept { sequences_.Pause(id, is_paused); }
 
-  // Whether a step would do anything: some request is neither at its end nor paused.
+  /// Whether a step would do anything: some request is neither at its end nor paused.
   bool has_work() const { return sequences_.has_work(); }
 
-  // Computes one step, and tells what is new: as long as a request may run, rows are computed or events are told. Where
-  // no request can get on, because others than the engine hold the pool's memory, say, the one in the way ends with
-  // that error. Errors of the call concern no request alone: no memory in the system, or an executor that threw.
-  // Nothing is lost then, and the next step does what this one could not.
+  /// Computes one step, and tells what is new: as long as a request may run, rows are computed or events are told.
+  /// Where no request can get on, because others than the engine hold the pool's memory, say, the one in the way ends
+  /// with that error. Errors of the call concern no request alone: no memory in the system, or an executor that threw.
+  /// Nothing is lost then, and the next step does what this one could not.
   Result<StepReport> Step();
 
-  // Takes everything out that is not at its end, and returns it as bytes, from which an engine on the same model, of
-  // this process or another, goes on to the same answers. Caches are written to EngineOptions::swap where it is there;
-  // without it they are computed again. Events that no step has reported yet are lost but for their tokens' effect:
-  // call it between steps. Error: kResourceExhausted; nothing has been taken out then.
+  /// Takes everything out that is not at its end, and returns it as bytes, from which an engine on the same model, of
+  /// this process or another, goes on to the same answers. Caches are written to EngineOptions::swap where it is there;
+  /// without it they are computed again. Events that no step has reported yet are lost but for their tokens' effect:
+  /// call it between steps. Error: kResourceExhausted; nothing has been taken out then.
   Result<std::vector<std::byte>> Suspend();
 
-  // Takes what Suspend returned. Requests keep their numbers, which are those of no other request here or there, one
-  // that is at its end included, and what their events told before is not told again.
-  // `make_filter` makes the filters of those that had one. Errors: kDataLoss; kInvalidArgument where a request is not
-  // for this engine, has a number that is in use, or needs a filter; what Submit would say. All are taken or none.
+  /// Takes what Suspend returned. Requests keep their numbers, which are those of no other request here or there, one
+  /// that is at its end included, and what their events told before is not told again.
+  /// `make_filter` makes the filters of those that had one. Errors: kDataLoss; kInvalidArgument where a request is not
+  /// for this engine, has a number that is in use, or needs a filter; what Submit would say. All are taken or none.
   Result<std::vector<RequestId>> Resume(std::span<const std::byte> bytes, const FilterMaker& make_filter = {});
 
   EngineStats stats() const { return sequences_.stats(); }
@@ -97,9 +97,9 @@ class Engine {
     Sequence* sequence;
     uint32_t tokens, drafts;
     std::vector<int32_t> ids = {};
-    std::vector<Want> wants = {};  // of each of them
-    uint32_t begin = 0;            // position of the first
-    bool draws = false;            // its last pending token is computed, and a token follows
+    std::vector<Want> wants = {};  ///< of each of them
+    uint32_t begin = 0;            ///< position of the first
+    bool draws = false;            ///< its last pending token is computed, and a token follows
   };
 
   Engine(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace, EngineOptions options);
@@ -108,53 +108,53 @@ class Engine {
 
   Result<void> ResumeOne(SuspendedRequest& suspended, const FilterMaker& make_filter);
 
-  // What came of one schedule.
+  /// What came of one schedule.
   struct Attempt {
-    uint64_t rows = 0;                  // that were computed
-    bool is_repeatable = false;         // none were, and the next schedule will be another
-    Sequence* in_the_way = nullptr;     // none were, and this one should have had the first; else null
-    std::optional<Error> no_room = {};  // why it has none
+    uint64_t rows = 0;                  ///< that were computed
+    bool is_repeatable = false;         ///< none were, and the next schedule will be another
+    Sequence* in_the_way = nullptr;     ///< none were, and this one should have had the first; else null
+    std::optional<Error> no_room = {};  ///< why it has none
   };
 
-  // Returns how many rows were computed. With nothing computed and nothing to tell, what holds memory gives it, one
-  // after the other, until somebody gets on or the one in the way has its error.
+  /// Returns how many rows were computed. With nothing computed and nothing to tell, what holds memory gives it, one
+  /// after the other, until somebody gets on or the one in the way has its error.
   Result<uint64_t> Advance();
 
-  // Has something besides `sequence` give its memory away, or what it was to begin with. False where nothing is left.
+  /// Has something besides `sequence` give its memory away, or what it was to begin with. False where nothing is left.
   bool MakeRoom(Sequence& sequence);
 
-  // Returns whether there were any.
+  /// Returns whether there were any.
   bool TrimPrompts() noexcept;
 
   Result<Attempt> TrySchedule();
 
-  // With what yields to tokens: prompts that are kept, and resume points.
+  /// With what yields to tokens: prompts that are kept, and resume points.
   uint64_t FreeBytes();
 
-  // Asks for guesses about the texts that are being written.
+  /// Asks for guesses about the texts that are being written.
   void DraftFor(std::span<Sequence* const> candidates);
 
-  // As the request, the engine, the model's caches and the room behind the text allow.
+  /// As the request, the engine, the model's caches and the room behind the text allow.
   uint32_t MostDrafts(const Sequence& sequence) const;
 
   static void AddRow(Sequence& sequence, uint32_t tokens, uint32_t drafts, std::vector<Row>& rows);
 
-  // Computes the rows of a schedule. Whoever finds no memory after all makes less urgent ones wait, or waits.
+  /// Computes the rows of a schedule. Whoever finds no memory after all makes less urgent ones wait, or waits.
   Result<uint64_t> Compute(std::vector<Row>& rows);
 
   static void AddTo(Batch& batch, Row& row);
 
-  // Makes room after `error`, or ends the sequence that it is about. False where it is nobody's.
+  /// Makes room after `error`, or ends the sequence that it is about. False where it is nobody's.
   bool Yield(std::vector<Row>& rows, const Error& error);
 
-  // Its row cannot be computed. What came from elsewhere may be to blame, a cache that other options made, say; without
-  // that it is tried once more.
+  /// Its row cannot be computed. What came from elsewhere may be to blame, a cache that other options made, say;
+  /// without that it is tried once more.
   bool GiveUp(std::vector<Row>& rows, size_t at, const Error& error);
 
   static void EndWith(Sequence& sequence, const Error& error);
   static void End(Sequence& sequence, FinishReason reason) noexcept;
 
-  // Reads what is told of prompts, and draws tokens where logits are there for it.
+  /// Reads what is told of prompts, and draws tokens where logits are there for it.
   void Take(std::span<Row> rows, const Outputs& outputs);
 
   ModelRef model_;
@@ -166,7 +166,7 @@ class Engine {
   uint32_t capacity_;
   RequestId next_request_ = 1;
   SamplerScratch scratch_;
-  Sequences sequences_;  // refers to options_
+  Sequences sequences_;  ///< refers to options_
 };
 
 }  // namespace skald

@@ -32,21 +32,21 @@
 namespace skald {
 
 struct EngineLoopOptions {
-  // Events that wait for their reader before a request pauses; it goes on when half of them are read.
+  /// Events that wait for their reader before a request pauses; it goes on when half of them are read.
   size_t inbox_events = 256;
-  // Steps in a row that may fail, as for want of memory, before all requests end with that error.
+  /// Steps in a row that may fail, as for want of memory, before all requests end with that error.
   uint32_t failing_steps = 10;
 };
 
 class EngineLoop;
 
-// The events of one request, for one reader at a time. Safe beside the loop.
+/// The events of one request, for one reader at a time. Safe beside the loop.
 class Inbox {
  public:
   // Waits for the next event; nothing where none came in `timeout`, or where the last one has been read.
   std::optional<Event> Next(std::chrono::milliseconds timeout = std::chrono::hours(24));
 
-  // Whether the last event of the last sample has been read.
+  /// Whether the last event of the last sample has been read.
   bool is_finished() const;
 
  private:
@@ -56,7 +56,7 @@ class Inbox {
 
   void Put(Event event);
 
-  // Nothing more will come.
+  /// Nothing more will come.
   void Close();
 
   size_t size() const;
@@ -64,22 +64,22 @@ class Inbox {
   const std::function<void()> on_event_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Event> events_;  // guarded by mutex_
-  uint32_t open_samples_;     // guarded by mutex_
+  std::deque<Event> events_;  ///< guarded by mutex_
+  uint32_t open_samples_;     ///< guarded by mutex_
 };
 
-// How a loop ends.
+/// How a loop ends.
 enum class StopMode : uint8_t {
-  kFinish,   // when all requests are at their ends
-  kCancel,   // at once; requests end as cancelled
-  kSuspend,  // at once; EngineLoop::Stop returns what Engine::Resume takes. Inboxes close without a last event
+  kFinish,   ///< when all requests are at their ends
+  kCancel,   ///< at once; requests end as cancelled
+  kSuspend,  ///< at once; EngineLoop::Stop returns what Engine::Resume takes. Inboxes close without a last event
 };
 
-// Whether an engine gets on.
+/// Whether an engine gets on.
 struct LoopHealth {
-  // Since a step last did something, or since there is work that none did anything of; 0 while there is no work.
+  /// Since a step last did something, or since there is work that none did anything of; 0 while there is no work.
   double stalled_seconds = 0.0;
-  // Of the last step, where that failed for another reason than want of memory, as where a rank is lost.
+  /// Of the last step, where that failed for another reason than want of memory, as where a rank is lost.
   std::optional<Error> failure = {};
 };
 
@@ -92,28 +92,28 @@ class EngineLoop {
   EngineLoop(const EngineLoop&) = delete;
   EngineLoop& operator=(const EngineLoop&) = delete;
 
-  // A request, and its number in the loop.
+  /// A request, and its number in the loop.
   struct Ticket {
     uint64_t number;
     std::shared_ptr<Inbox> inbox;
   };
 
-  // Takes a request. `on_event` is called by the loop's thread whenever something has come into the inbox, so that a
-  // reader with many inboxes need not wait at each: it must be quick, and must not call the loop. Errors: those of
-  // Engine::Submit; kFailedPrecondition after Stop.
+  /// Takes a request. `on_event` is called by the loop's thread whenever something has come into the inbox, so that a
+  /// reader with many inboxes need not wait at each: it must be quick, and must not call the loop. Errors: those of
+  /// Engine::Submit; kFailedPrecondition after Stop.
   Result<Ticket> Submit(Request request, std::function<void()> on_event = {});
 
-  // Ends a request soon; its inbox gets the last events.
+  /// Ends a request soon; its inbox gets the last events.
   Result<void> Cancel(uint64_t number);
 
-  // As of the last step.
+  /// As of the last step.
   EngineStats stats() const;
 
-  // Answers at once, even while a step does not end.
+  /// Answers at once, even while a step does not end.
   LoopHealth health() const;
 
-  // Takes no more requests, ends as `mode` says and returns when the thread has ended; what it returns is empty unless
-  // requests were suspended. A second call does nothing.
+  /// Takes no more requests, ends as `mode` says and returns when the thread has ended; what it returns is empty unless
+  /// requests were suspended. A second call does nothing.
   Result<std::vector<std::byte>> Stop(StopMode mode);
 
  private:
@@ -122,11 +122,11 @@ class EngineLoop {
     Request request;
     std::shared_ptr<Inbox> inbox;
   };
-  // One that the engine works on.
+  /// One that the engine works on.
   struct Open {
     uint64_t number;
     std::shared_ptr<Inbox> inbox;
-    std::vector<bool> has_ended;  // [samples]
+    std::vector<bool> has_ended;  ///< [samples]
     uint32_t open_samples;
     bool is_paused = false;
   };
@@ -135,10 +135,10 @@ class EngineLoop {
 
   Result<void> TakeTurn(bool& goes_on);
 
-  // Hands what callers asked for to the engine.
+  /// Hands what callers asked for to the engine.
   std::optional<StopMode> TakeNews();
 
-  // Requests whose readers have caught up go on.
+  /// Requests whose readers have caught up go on.
   void ResumeRead();
 
   void Deliver(Event event);
@@ -147,15 +147,15 @@ class EngineLoop {
 
   bool EndsNow(StopMode mode);
 
-  // The engine cannot go on: every reader is told why.
+  /// The engine cannot go on: every reader is told why.
   void EndAll(const Error& error);
 
-  // Until a caller wants something; for those whose readers or whose memory is behind it looks again soon.
+  /// Until a caller wants something; for those whose readers or whose memory is behind it looks again soon.
   void Wait();
 
   static std::chrono::nanoseconds::rep Now();
 
-  // There is work, at the latest from now on.
+  /// There is work, at the latest from now on.
   void BeginWork();
 
   void NoteFailure(const Error& error);
@@ -164,19 +164,19 @@ class EngineLoop {
 
   Engine& engine_;
   const EngineLoopOptions options_;
-  // When a step last did something, while there is work; else kNoWork.
+  /// When a step last did something, while there is work; else kNoWork.
   std::atomic<std::chrono::nanoseconds::rep> working_since_ = kNoWork;
-  std::map<RequestId, Open> open_;                    // the thread's own
-  std::unordered_map<uint64_t, RequestId> ids_ = {};  // of open_, by their numbers in the loop
+  std::map<RequestId, Open> open_;                    ///< the thread's own
+  std::unordered_map<uint64_t, RequestId> ids_ = {};  ///< of open_, by their numbers in the loop
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Arrival> arrivals_;  // guarded by mutex_, as what follows
+  std::vector<Arrival> arrivals_;  ///< guarded by mutex_, as what follows
   std::vector<uint64_t> cancelled_;
   std::optional<StopMode> stop_;
   uint64_t next_number_ = 1;
   EngineStats stats_;
   std::optional<Error> failure_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  ///< last: it uses all of the above
 };
 
 }  // namespace skald

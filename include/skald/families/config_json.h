@@ -21,28 +21,28 @@ struct ShortForm;
 
 namespace internal {
 
-// Multimodal models, whose language model is an object inside. The vision part is not read.
+/// Multimodal models, whose language model is an object inside. The vision part is not read.
 inline constexpr std::string_view kTextConfig = "text_config.";
 
 }  // namespace internal
 
-// Most bytes of a config.json. Published ones have a few thousand.
+/// Most bytes of a config.json. Published ones have a few thousand.
 inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;
 
 namespace internal {
 
 Result<std::variant<ShortForm, DescribedModel>> ReadConfigJson(std::string_view text);
 
-// Returns whether the text of a config.json names a family that Skald has a reader for. Errors: kOutOfRange and
-// kDataLoss of ParseConfigJson.
+/// Returns whether the text of a config.json names a family that Skald has a reader for. Errors: kOutOfRange and
+/// kDataLoss of ParseConfigJson.
 Result<bool> NamesKnownFamily(std::string_view text);
 
 }  // namespace internal
 
-// Returns the model that the text of a config.json describes. Fails with kOutOfRange when it is longer than
-// kMaxConfigJson, kDataLoss when it is not a JSON object or a value cannot be right, kNotFound when a field is missing
-// that must be there, and kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The
-// sentence names the field.
+/// Returns the model that the text of a config.json describes. Fails with kOutOfRange when it is longer than
+/// kMaxConfigJson, kDataLoss when it is not a JSON object or a value cannot be right, kNotFound when a field is missing
+/// that must be there, and kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The
+/// sentence names the field.
 Result<DescribedModel> ParseConfigJson(std::string_view text);
 
 }  // namespace skald

@@ -12,21 +12,21 @@
 
 namespace skald::internal {
 
-// Returns the model_type of this name, or null.
+/// Returns the model_type of this name, or null.
 const ModelType* FindModelType(std::string_view name);
 
-// Returns the one that multimodal models of this model_type have inside, or null.
+/// Returns the one that multimodal models of this model_type have inside, or null.
 const ModelType* FindInnerType(std::string_view outer);
 
-// Returns the family with a model_type, or null.
+/// Returns the family with a model_type, or null.
 const FamilyRow* FamilyOfModelType(std::string_view name);
 
-// Returns the family with an architecture of GGUF files, or null.
+/// Returns the family with an architecture of GGUF files, or null.
 const FamilyRow* FamilyOfArchitecture(std::string_view name);
 
 const GgufArchitecture* FindArchitecture(std::string_view name);
 
-// Returns the architecture that the metadata of a GGUF file name, or null. Nothing is allocated.
+/// Returns the architecture that the metadata of a GGUF file name, or null. Nothing is allocated.
 const GgufArchitecture* ArchitectureIn(const nlohmann::json& metadata);
 
 }  // namespace skald::internal

@@ -17,9 +17,9 @@
 
 namespace skald {
 
-// Returns the index of the first of `known` that `model` is. Fails with kUnsupported when it is none of them; the
-// sentence names the one of the same model_type that differs in the fewest facts, and those facts with both values, as
-// config.json files of that model_type call them.
+/// Returns the index of the first of `known` that `model` is. Fails with kUnsupported when it is none of them; the
+/// sentence names the one of the same model_type that differs in the fewest facts, and those facts with both values, as
+/// config.json files of that model_type call them.
 Result<size_t> FindNamed(std::span<const NamedSpec> known, const DescribedModel& model);
 
 namespace internal {

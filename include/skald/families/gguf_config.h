@@ -13,9 +13,9 @@
 
 namespace skald {
 
-// Returns the models that the one in `file` can be, the likeliest first. Errors: kDataLoss
-// when a value of its metadata cannot be right, kNotFound when one is missing, and kUnsupported for an architecture or
-// value that is none that Skald runs. The sentence names the value.
+/// Returns the models that the one in `file` can be, the likeliest first. Errors: kDataLoss
+/// when a value of its metadata cannot be right, kNotFound when one is missing, and kUnsupported for an architecture or
+/// value that is none that Skald runs. The sentence names the value.
 Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file);
 
 }  // namespace skald

@@ -12,7 +12,7 @@
 
 namespace skald {
 
-// Returns them in the order of the registry, each family's in the order of its row.
+/// Returns them in the order of the registry, each family's in the order of its row.
 std::vector<NamedSpec> PublishedModels();
 
 }  // namespace skald

@@ -19,38 +19,38 @@ class Checkpoint;
 struct TensorNames;
 enum class Assumption : uint8_t;
 
-// A family, for people.
+/// A family, for people.
 struct FamilyFacts {
   std::string_view name;
-  std::vector<std::string_view> model_types;  // in config.json
-  std::string_view special;                   // what other families do not have
-  std::string_view original;                  // the implementation that it is compared with
-  bool has_gguf;                              // whether GGUF files of it are read
+  std::vector<std::string_view> model_types;  ///< in config.json
+  std::string_view special;                   ///< what other families do not have
+  std::string_view original;                  ///< the implementation that it is compared with
+  bool has_gguf;                              ///< whether GGUF files of it are read
 };
 
-// Returns all families, in the order of the registry. README's table is made of it (`skald models --families`).
+/// Returns all families, in the order of the registry. README's table is made of it (`skald models --families`).
 std::vector<FamilyFacts> Families();
 
-// Returns whether GGUF files of a model_type are read.
+/// Returns whether GGUF files of a model_type are read.
 bool ReadsGguf(std::string_view model_type);
 
 namespace internal {
 
 struct FactRenaming;
 
-// Returns the conventions that checkpoints name their tensors by; the first is that of most folders.
+/// Returns the conventions that checkpoints name their tensors by; the first is that of most folders.
 std::span<const TensorNames> KnownTensorNames();
 
-// The same for one file: a GGUF file's names tell how its converter lays rows out, which its architecture says.
+/// The same for one file: a GGUF file's names tell how its converter lays rows out, which its architecture says.
 std::vector<TensorNames> TensorNamesIn(const Checkpoint& checkpoint);
 
-// Returns the one that a checkpoint follows. Where its converter moved rows, the names say so.
+/// Returns the one that a checkpoint follows. Where its converter moved rows, the names say so.
 const TensorNames& TensorNamesOf(const Checkpoint& checkpoint);
 
-// Returns what config.json files of a model_type call facts, where that is not the usual name.
+/// Returns what config.json files of a model_type call facts, where that is not the usual name.
 std::span<const FactRenaming> FactNamesOf(std::string_view model_type);
 
-// Refuses GGUF files whose weights would fit a model that assumes so, and mean something else there.
+/// Refuses GGUF files whose weights would fit a model that assumes so, and mean something else there.
 Result<void> CheckConverter(const Checkpoint& checkpoint, std::span<const Assumption> assumptions);
 
 }  // namespace internal

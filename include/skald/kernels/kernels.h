@@ -30,9 +30,9 @@
 
 namespace skald {
 
-// Each function is documented at its arguments (args.h). T is the type of weights (float, bf16 or one of
-// base/numbers/group_types.h) or of the cache (float, bf16 or int8_t).
-// kTargets only makes the names of instances differ between sources compiled for different sets of targets.
+/// Each function is documented at its arguments (args.h). T is the type of weights (float, bf16 or one of
+/// base/numbers/group_types.h) or of the cache (float, bf16 or int8_t).
+/// kTargets only makes the names of instances differ between sources compiled for different sets of targets.
 template <int64_t kTargets = HWY_TARGETS>
 struct Kernels {
   template <class T>

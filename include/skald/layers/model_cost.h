@@ -15,33 +15,33 @@
 
 namespace skald {
 
-// Parameters that each row reads with a probability of `share`, as those of an expert; most rows need all, 1.
+/// Parameters that each row reads with a probability of `share`, as those of an expert; most rows need all, 1.
 struct SharedBytes {
   double share;
   uint64_t bytes;
 };
 
 struct ModelCost {
-  DType weight_type = DType::kBF16;  // of the matrices that most multiplications are by
+  DType weight_type = DType::kBF16;  ///< of the matrices that most multiplications are by
   std::vector<SharedBytes> parameters = {};
-  double flops_per_token = 0;   // of multiplications by weights, by the chosen ones among experts
-  double flops_per_output = 0;  // the same for each row of logits
-  double attention_flops = 0;   // for one token and one position that it looks back at, of all full layers
-  double window_flops = 0;      // the same of the layers that look back at most `window` positions
+  double flops_per_token = 0;   ///< of multiplications by weights, by the chosen ones among experts
+  double flops_per_output = 0;  ///< the same for each row of logits
+  double attention_flops = 0;   ///< for one token and one position that it looks back at, of all full layers
+  double window_flops = 0;      ///< the same of the layers that look back at most `window` positions
   uint32_t window = 0;
 
-  // Bytes of parameters that a step over `rows` rows reads, each once. Which experts rows choose is taken to be chance:
-  // of those that each row chooses k of n, it is n (1 - (1 - k / n)^rows) that some row did. Of embeddings it is the
-  // rows of the tokens, which are not counted.
+  /// Bytes of parameters that a step over `rows` rows reads, each once. Which experts rows choose is taken to be
+  /// chance: of those that each row chooses k of n, it is n (1 - (1 - k / n)^rows) that some row did. Of embeddings it
+  /// is the rows of the tokens, which are not counted.
   double StepBytes(double rows) const;
 };
 
 namespace internal {
 
-// For one row of activations.
+/// For one row of activations.
 double FlopsOf(const Matrix& matrix);
 
-// How many of the rows that a layer computes the tensors are for.
+/// How many of the rows that a layer computes the tensors are for.
 template <class PartOfSomeKind>
 double ShareOf(const std::vector<PartOfSomeKind>& parts) {
   const auto& expert = parts.front().expert;
@@ -50,7 +50,7 @@ double ShareOf(const std::vector<PartOfSomeKind>& parts) {
 
 }  // namespace internal
 
-// Returns what the model costs that these are all weights of.
+/// Returns what the model costs that these are all weights of.
 ModelCost CostOf(const ModelWeights& weights);
 
 }  // namespace skald

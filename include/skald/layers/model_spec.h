@@ -26,11 +26,11 @@
 
 namespace skald {
 
-// What embeddings are multiplied by on the way in (the output head is not).
+/// What embeddings are multiplied by on the way in (the output head is not).
 enum class EmbeddingScale : uint8_t {
   kNone,
-  kSqrt,         // sqrt(model_dim)
-  kRoundedSqrt,  // that, rounded to bfloat16 first (RecurrentGemma)
+  kSqrt,         ///< sqrt(model_dim)
+  kRoundedSqrt,  ///< that, rounded to bfloat16 first (RecurrentGemma)
 };
 
 constexpr std::string_view NameOf(EmbeddingScale scale) {
@@ -45,16 +45,16 @@ constexpr std::string_view NameOf(EmbeddingScale scale) {
   return "unknown";
 }
 
-// Reads the residual stream, normalises it, computes its layers from that, and adds what they give.
+/// Reads the residual stream, normalises it, computes its layers from that, and adds what they give.
 struct Block {
-  uint32_t number = 0;                       // of the layer that checkpoints count it to
-  std::optional<NormSpec> norm = RmsNorm();  // none: layers read the residual stream as it is
+  uint32_t number = 0;                       ///< of the layer that checkpoints count it to
+  std::optional<NormSpec> norm = RmsNorm();  ///< none: layers read the residual stream as it is
   FixedText norm_name = "input_layernorm";
-  std::vector<LayerSpec> layers = {};      // side by side: what they give is added up
-  std::optional<NormSpec> post_norm = {};  // of what they give
+  std::vector<LayerSpec> layers = {};      ///< side by side: what they give is added up
+  std::optional<NormSpec> post_norm = {};  ///< of what they give
   FixedText post_norm_name = "post_attention_layernorm";
-  float residual_multiplier = 1.0f;  // of what is added to the residual stream
-  bool learned_scale = false;        // whether the residual stream behind it is multiplied by a learned number
+  float residual_multiplier = 1.0f;  ///< of what is added to the residual stream
+  bool learned_scale = false;        ///< whether the residual stream behind it is multiplied by a learned number
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
@@ -63,21 +63,21 @@ struct Block {
 };
 
 struct ModelSpec {
-  int model_dim = 0;             // width of the residual stream
-  int vocab_size = 0;            // rows of the embedding
-  bool tied_embeddings = false;  // output head = embedding matrix
+  int model_dim = 0;             ///< width of the residual stream
+  int vocab_size = 0;            ///< rows of the embedding
+  bool tied_embeddings = false;  ///< output head = embedding matrix
   EmbeddingScale embedding_scale = EmbeddingScale::kNone;
   std::vector<Block> blocks = {};
   NormSpec final_norm = RmsNorm();
-  float final_softcap = 0.0f;         // logits s become cap * tanh(s / cap); 0: they stay as they are
-  float embedding_multiplier = 1.0f;  // of embeddings, besides embedding_scale
-  float logits_scaling = 1.0f;        // logits are divided by it, before the softcap
-  int per_layer_dim = 0;  // width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
-  std::optional<NormSpec> embedding_norm = {};  // of embeddings on the way in
+  float final_softcap = 0.0f;         ///< logits s become cap * tanh(s / cap); 0: they stay as they are
+  float embedding_multiplier = 1.0f;  ///< of embeddings, besides embedding_scale
+  float logits_scaling = 1.0f;        ///< logits are divided by it, before the softcap
+  int per_layer_dim = 0;  ///< width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
+  std::optional<NormSpec> embedding_norm = {};  ///< of embeddings on the way in
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
-  // Everything that changes a number, and nothing else.
+  /// Everything that changes a number, and nothing else.
   constexpr void VisitFields(FieldVisitor& visit) const {
     visit("model_dim", model_dim);
     visit("vocab_size", vocab_size);
@@ -127,22 +127,22 @@ class FingerprintVisitor final : public FieldVisitor {
 
 }  // namespace internal
 
-// Returns a number that no model has that computes anything else, the same on every machine. It names saved state and
-// packed files.
+/// Returns a number that no model has that computes anything else, the same on every machine. It names saved state and
+/// packed files.
 constexpr uint64_t Fingerprint(const ModelSpec& spec) {
   internal::FingerprintVisitor visitor;
   spec.VisitFields(visitor);
   return visitor.value();
 }
 
-// Returns how many layers checkpoints count.
+/// Returns how many layers checkpoints count.
 constexpr size_t NumLayers(const ModelSpec& spec) {
   return spec.blocks.empty() ? 0 : size_t{spec.blocks.back().number} + 1;
 }
 
 namespace internal {
 
-// Whether `shared` is kept by a block before number `before`.
+/// Whether `shared` is kept by a block before number `before`.
 constexpr bool IsKeptBefore(const ModelSpec& spec, size_t before, const SharedState& shared) {
   for (size_t b = 0; b < before; ++b) {
     if (spec.blocks[b].number != shared.layer) continue;
@@ -153,8 +153,8 @@ constexpr bool IsKeptBefore(const ModelSpec& spec, size_t before, const SharedSt
   return false;
 }
 
-// Returns why `layer`, of block number `b`, cannot be in the model, or null. `carried` is how wide the rows are that
-// layers in front of it have given, and becomes so for those behind it.
+/// Returns why `layer`, of block number `b`, cannot be in the model, or null. `carried` is how wide the rows are that
+/// layers in front of it have given, and becomes so for those behind it.
 constexpr const char* WhyImpossibleIn(const ModelSpec& spec, size_t b, const LayerSpec& layer, int& carried) {
   if (const char* why = layer.WhyImpossible()) return why;
   const std::optional<SharedState> shared = layer.StateOfOther();
@@ -177,7 +177,7 @@ constexpr const char* WhyImpossibleIn(const ModelSpec& spec, size_t b, const Lay
 
 }  // namespace internal
 
-// Returns why no model can be as `spec` says, in a sentence, or null. The sentence calls sizes as Configs do.
+/// Returns why no model can be as `spec` says, in a sentence, or null. The sentence calls sizes as Configs do.
 constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (spec.model_dim <= 0 || spec.vocab_size <= 0) return "kModelDim and kVocabSize must be positive.";
   if (spec.blocks.empty()) return "kLayers must name at least one layer.";
@@ -206,11 +206,11 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   return nullptr;
 }
 
-// Returns how wide the rows are, at most, that layers give to those behind them; 0: none do.
+/// Returns how wide the rows are, at most, that layers give to those behind them; 0: none do.
 size_t CarriedDim(const ModelSpec& spec);
 
-// Returns what a rank keeps of the state of a layer that has some. Whether states are replayed is for whole layers to
-// say.
+/// Returns what a rank keeps of the state of a layer that has some. Whether states are replayed is for whole layers to
+/// say.
 constexpr CacheGroup PartOfState(const LayerSpec& layer, const RankShare& share) {
   CacheGroup part = *layer.State();
   const StateSections sections = layer.PartitionState();
@@ -220,8 +220,8 @@ constexpr CacheGroup PartOfState(const LayerSpec& layer, const RankShare& share)
   return part;
 }
 
-// Returns what a cache must hold, or one rank's part of it. Its layers are those layers of the spec that keep state, in
-// order.
+/// Returns what a cache must hold, or one rank's part of it. Its layers are those layers of the spec that keep state,
+/// in order.
 constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {}) {
   CacheLayout layout(Fingerprint(spec), share);
   for (const Block& block : spec.blocks) {
@@ -239,13 +239,13 @@ constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {
   return layout;
 }
 
-// Returns where each layer of each block, in order, has or reads its state; nothing for layers without.
+/// Returns where each layer of each block, in order, has or reads its state; nothing for layers without.
 std::vector<std::optional<LayerSlot>> SlotsOf(const ModelSpec& spec, const CacheLayout& layout);
 
-// Returns why ranks cannot divide the model, in a sentence, or null.
+/// Returns why ranks cannot divide the model, in a sentence, or null.
 const char* WhyNotForRanks(const ModelSpec& spec, const RankShare& share);
 
-// Returns the factor on embeddings.
+/// Returns the factor on embeddings.
 float EmbeddingFactor(const ModelSpec& spec);
 
 }  // namespace skald

@@ -23,44 +23,44 @@
 namespace skald {
 
 struct BlockWeights {
-  NormWeights norm;  // empty without one
+  NormWeights norm;  ///< empty without one
   std::vector<std::unique_ptr<LayerWeights>> layers;
-  NormWeights post_norm;     // empty without one
-  std::vector<float> scale;  // [1], or empty
+  NormWeights post_norm;     ///< empty without one
+  std::vector<float> scale;  ///< [1], or empty
 
-  // The parameters of layer `index`, which is of type L.
+  /// The parameters of layer `index`, which is of type L.
   template <Layer L>
   const typename L::Weights& Of(size_t index = 0) const {
     return static_cast<const internal::WeightsOf<L>&>(*layers[index]).weights;
   }
 };
 
-// Move-only.
+/// Move-only.
 struct ModelWeights {
-  // Room for the parameters of `model`, none of which is there yet, or for one rank's part of them.
+  /// Room for the parameters of `model`, none of which is there yet, or for one rank's part of them.
   explicit ModelWeights(ModelSpec model, const RankShare& of_rank = {});
 
-  ModelSpec spec;  // of the whole model
+  ModelSpec spec;  ///< of the whole model
   RankShare share;
-  DType dtype = DType::kBF16;  // of every matrix but those that the file holds quantised
-  Matrix embedding;            // [vocab_size, model_dim]
-  std::optional<Matrix> head;  // [vocab_size, model_dim]; absent when the embedding is the output head
+  DType dtype = DType::kBF16;  ///< of every matrix but those that the file holds quantised
+  Matrix embedding;            ///< [vocab_size, model_dim]
+  std::optional<Matrix> head;  ///< [vocab_size, model_dim]; absent when the embedding is the output head
   NormWeights final_norm;
-  NormWeights embedding_norm;  // empty without one
-  // Of models with per-layer inputs; else empty.
-  Matrix per_layer_embedding;   // [vocab_size, layers * per_layer_dim]
-  Matrix per_layer_projection;  // [layers * per_layer_dim, model_dim]
-  NormWeights per_layer_norm;   // [per_layer_dim]
+  NormWeights embedding_norm;  ///< empty without one
+  /// Of models with per-layer inputs; else empty.
+  Matrix per_layer_embedding;   ///< [vocab_size, layers * per_layer_dim]
+  Matrix per_layer_projection;  ///< [layers * per_layer_dim, model_dim]
+  NormWeights per_layer_norm;   ///< [per_layer_dim]
   std::vector<BlockWeights> blocks;
 };
 
-// Returns all parameters of `weights`, whole, in a fixed order, on which random values and packed files depend.
+/// Returns all parameters of `weights`, whole, in a fixed order, on which random values and packed files depend.
 ParameterList ParametersOf(ModelWeights& weights);
 
-// The same for whoever only reads what the list refers to.
+/// The same for whoever only reads what the list refers to.
 ParameterList ParametersOf(const ModelWeights& weights);
 
-// Returns the bytes of all parameters, padding included.
+/// Returns the bytes of all parameters, padding included.
 inline size_t MemoryBytes(const ModelWeights& weights) { return MemoryBytes(ParametersOf(weights)); }
 
 }  // namespace skald

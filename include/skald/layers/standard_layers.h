@@ -28,7 +28,7 @@
 
 namespace skald {
 
-// A list of types of layers.
+/// A list of types of layers.
 template <Layer... L>
 struct LayerTypes {
   static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }

@@ -52,40 +52,40 @@ class AnyModel {
   const std::string& name() const { return name_; }
   const ModelSpec& spec() const { return weights_.spec; }
   const ModelWeights& weights() const { return weights_; }
-  // Of caches for this model: of one rank's part of them where the weights are that.
+  /// Of caches for this model: of one rank's part of them where the weights are that.
   const CacheLayout& layout() const;
 
-  // Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
-  // batch; they live in `workspace` until its next use. It plans a step, executes it and commits it. A failure names
-  // the sequence and leaves every cache as it was, resume points included; only what an executor or an observer throws
-  // comes too late for those that gave way to the batch's tokens. Errors: those of Step::Plan and Step::Reserve;
-  // kInvalidArgument (token id out of range, cache of another layout, or for an adapter that
-  // ForwardOptions::adapters lacks or that is for another model), kResourceExhausted (no memory for the
-  // activations), kFailedPrecondition (a model or workspace that was moved from, a workspace that another call is
-  // using, a pool without bytes, an executor or observer that threw).
+  /// Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
+  /// batch; they live in `workspace` until its next use. It plans a step, executes it and commits it. A failure names
+  /// the sequence and leaves every cache as it was, resume points included; only what an executor or an observer throws
+  /// comes too late for those that gave way to the batch's tokens. Errors: those of Step::Plan and Step::Reserve;
+  /// kInvalidArgument (token id out of range, cache of another layout, or for an adapter that
+  /// ForwardOptions::adapters lacks or that is for another model), kResourceExhausted (no memory for the
+  /// activations), kFailedPrecondition (a model or workspace that was moved from, a workspace that another call is
+  /// using, a pool without bytes, an executor or observer that threw).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;
 
-  // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
+  /// One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace,
                                          const ForwardOptions& options = {}) const;
 
-  // Carries out a step that was planned elsewhere (Step::Begin, on a pool of the same layout and block size, with or
-  // without bytes), and returns its outputs as Forward does: bit for bit the same, whoever planned. `tokens` are those
-  // of all its sequences, one after the other. `pool` gets its content from plans alone, each executed once and in the
-  // order in which they were committed; it has the planner's limits, and no caches but those that were planned, since
-  // blocks of others would bear the same numbers. Nothing in the plan is trusted; its passes have at most
-  // options.pass_tokens tokens.
-  // After a failure the blocks that it writes are unspecified; the planner should not commit the step. Errors: those of
-  // CheckStepPlan; kInvalidArgument (a pool of another layout, passes that are too large, tokens that the plan does not
-  // fit, token id out of range, adapters as in Forward), kResourceExhausted and kFailedPrecondition as Forward.
+  /// Carries out a step that was planned elsewhere (Step::Begin, on a pool of the same layout and block size, with or
+  /// without bytes), and returns its outputs as Forward does: bit for bit the same, whoever planned. `tokens` are those
+  /// of all its sequences, one after the other. `pool` gets its content from plans alone, each executed once and in the
+  /// order in which they were committed; it has the planner's limits, and no caches but those that were planned, since
+  /// blocks of others would bear the same numbers. Nothing in the plan is trusted; its passes have at most
+  /// options.pass_tokens tokens.
+  /// After a failure the blocks that it writes are unspecified; the planner should not commit the step. Errors: those
+  /// of CheckStepPlan; kInvalidArgument (a pool of another layout, passes that are too large, tokens that the plan does
+  /// not fit, token id out of range, adapters as in Forward), kResourceExhausted and kFailedPrecondition as Forward.
   Result<Outputs> Execute(const StepPlan& plan, std::span<const int32_t> tokens, BlockPool& pool, Workspace& workspace,
                           const ForwardOptions& options = {}) const;
 
-  // Returns the logits that the head makes of rows of the residual stream, [rows, model_dim] as an observer sees them:
-  // an output for each row. Of what stands before the head they are those of Forward, bit for bit; of what stands
-  // before an earlier block they show what the model would say if it ended there (logit lens). Inside an observer it
-  // takes another workspace. `ranks` as in ForwardOptions. Errors: kInvalidArgument where the floats are not whole
-  // rows, else as Forward.
+  /// Returns the logits that the head makes of rows of the residual stream, [rows, model_dim] as an observer sees them:
+  /// an output for each row. Of what stands before the head they are those of Forward, bit for bit; of what stands
+  /// before an earlier block they show what the model would say if it ended there (logit lens). Inside an observer it
+  /// takes another workspace. `ranks` as in ForwardOptions. Errors: kInvalidArgument where the floats are not whole
+  /// rows, else as Forward.
   Result<Outputs> Logits(std::span<const float> residual, Workspace& workspace,
                          const CommunicatorRef* ranks = nullptr) const;
 
@@ -93,52 +93,52 @@ class AnyModel {
   // For caches of any token limit.
   void ListRotations();
 
-  // The matrices of layers, which stay where they are when the model moves.
+  /// The matrices of layers, which stay where they are when the model moves.
   void ListMatrices();
 
-  // Runs a call that computes, where model and workspace can.
+  /// Runs a call that computes, where model and workspace can.
   template <class Function>
   Result<Outputs> Compute(std::string_view call, Workspace& workspace, const CommunicatorRef* ranks,
                           Function function) const;
 
-  // Everything that computing the plan needs.
+  /// Everything that computing the plan needs.
   Result<std::unique_ptr<ForwardPass>> MakePass(const StepPlan& plan, std::vector<std::span<const int32_t>> tokens,
                                                 std::span<BlockPool* const> pools, Workspace& workspace,
                                                 const ForwardOptions& options) const;
 
-  // Computes where nothing is in the way: here, and with all ranks of a model that is divided.
+  /// Computes where nothing is in the way: here, and with all ranks of a model that is divided.
   Result<void> Run(const Result<std::unique_ptr<ForwardPass>>& pass, const CommunicatorRef* ranks) const;
 
   static Result<void> CheckPasses(const StepPlan& plan, uint32_t pass_tokens);
 
-  // Refuses to compute a part of a model without the ranks that have the others.
+  /// Refuses to compute a part of a model without the ranks that have the others.
   Result<void> CheckRanks(const CommunicatorRef* ranks) const;
 
-  // What Step::Plan cannot know: whether caches and tokens are this model's.
+  /// What Step::Plan cannot know: whether caches and tokens are this model's.
   Result<void> Check(const Batch& batch) const;
 
   Result<void> CheckPool(const BlockPool& pool, const char* whose) const;
 
   Result<void> CheckTokens(std::span<const int32_t> tokens) const;
 
-  // Returns the adapter of each sequence, null where it has none; nothing at all where no sequence has one.
+  /// Returns the adapter of each sequence, null where it has none; nothing at all where no sequence has one.
   Result<std::vector<const Adapter*>> AdaptersOf(const StepPlan& plan, std::span<const Adapter* const> adapters) const;
 
   Result<void> CheckAdapter(const Adapter& adapter) const;
 
-  // Those of each sequence of a plan that was checked.
+  /// Those of each sequence of a plan that was checked.
   Result<std::vector<std::span<const int32_t>>> SplitTokens(const StepPlan& plan,
                                                             std::span<const int32_t> tokens) const;
 
-  // Says where in `buffers`, which have room for them, each output will be.
+  /// Says where in `buffers`, which have room for them, each output will be.
   Outputs OutputsIn(const OutputBuffers& buffers, const StepPlan& plan) const;
 
   Outputs RowsOf(const OutputBuffers& buffers, std::span<const Want> wants) const;
 
   std::string name_;
   ModelWeights weights_;
-  std::unique_ptr<ModelTables> tables_;  // what follows from the weights
-  std::optional<DType> unknown_;         // a type of weights that no kernels are for
+  std::unique_ptr<ModelTables> tables_;  ///< what follows from the weights
+  std::optional<DType> unknown_;         ///< a type of weights that no kernels are for
 };
 
 }  // namespace skald

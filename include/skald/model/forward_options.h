@@ -16,35 +16,35 @@
 
 namespace skald {
 
-// The rows of a pass between two blocks. Valid during the call that gets it.
+/// The rows of a pass between two blocks. Valid during the call that gets it.
 struct ResidualStream {
-  size_t block;                         // the block that reads them next; the number of blocks: the head
-  std::span<const int32_t> tokens;      // [rows]
-  std::span<const uint32_t> positions;  // [rows], within the sequence
-  std::span<const uint32_t> sequences;  // [rows], index in the batch
-  std::span<float> values;              // [rows, model_dim]; what is written here is what the model goes on with
+  size_t block;                         ///< the block that reads them next; the number of blocks: the head
+  std::span<const int32_t> tokens;      ///< [rows]
+  std::span<const uint32_t> positions;  ///< [rows], within the sequence
+  std::span<const uint32_t> sequences;  ///< [rows], index in the batch
+  std::span<float> values;              ///< [rows, model_dim]; what is written here is what the model goes on with
 
   size_t rows() const { return tokens.size(); }
   std::span<float> row(size_t i) const;
 };
 
-// Called by the thread that called Forward, with denormals flushed to zero as the model's own arithmetic has them. What
-// it throws fails the call, as what an executor throws does. It must not use the workspace of the call.
+/// Called by the thread that called Forward, with denormals flushed to zero as the model's own arithmetic has them.
+/// What it throws fails the call, as what an executor throws does. It must not use the workspace of the call.
 using Observer = std::function<void(const ResidualStream&)>;
 
 struct ForwardOptions {
-  // Tokens computed at a time, over all sequences of the batch: bounds the activations' memory. Changes speed, never a
-  // result.
+  /// Tokens computed at a time, over all sequences of the batch: bounds the activations' memory. Changes speed, never a
+  /// result.
   uint32_t pass_tokens = 512;
-  // Sees, and may change, the residual stream of every pass before each block and before the head. Watching changes
-  // nothing; a changed row changes what follows from it in its own sequence. What caches then keep is no longer what
-  // their tokens alone would give: the caller's business, if they are saved or shared.
+  /// Sees, and may change, the residual stream of every pass before each block and before the head. Watching changes
+  /// nothing; a changed row changes what follows from it in its own sequence. What caches then keep is no longer what
+  /// their tokens alone would give: the caller's business, if they are saved or shared.
   Observer observer = {};
-  // The adapters that the batch's caches are for (KVCache::adapter), among any others: alive until the call returns.
-  // Each cache says by which of them, if any, its rows are computed.
+  /// The adapters that the batch's caches are for (KVCache::adapter), among any others: alive until the call returns.
+  /// Each cache says by which of them, if any, its rows are computed.
   std::vector<const Adapter*> adapters = {};
-  // The ranks that compute the model with this one, which makes the same call: needed where the weights are one rank's
-  // part, ignored otherwise. Alive until the call returns.
+  /// The ranks that compute the model with this one, which makes the same call: needed where the weights are one rank's
+  /// part, ignored otherwise. Alive until the call returns.
   const CommunicatorRef* ranks = nullptr;
 };
 

@@ -30,49 +30,49 @@ namespace skald {
 
 namespace internal {
 
-// Refuses what a Config of these sizes would not compile with, in the same words.
+/// Refuses what a Config of these sizes would not compile with, in the same words.
 Result<void> CheckSpec(const ModelSpec& spec, const RankShare& share = {});
 
 ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype, unsigned threads,
                         const RankShare& share = {});
 
-// Refuses a type for matrices of floats that the program has no packer for.
+/// Refuses a type for matrices of floats that the program has no packer for.
 Result<void> CheckLoadOptions(const LoadOptions& options, std::span<const WeightPacker> packers);
 
 }  // namespace internal
 
-// Returns the weights of the model that `spec` describes, packed by `packers`. The checkpoint is not needed afterwards.
-// Errors name the tensor, what was expected and what was found; kInvalidArgument for a spec that no model can be,
-// kUnsupported for types that no packer is for.
-//
-// Tensors of the language model that the spec does not mention are an error; others (a vision
-// tower) are left alone. With tied embeddings an output head in the checkpoint is accepted only if
-// it is a copy of the embedding.
+/// Returns the weights of the model that `spec` describes, packed by `packers`. The checkpoint is not needed
+/// afterwards. Errors name the tensor, what was expected and what was found; kInvalidArgument for a spec that no model
+/// can be, kUnsupported for types that no packer is for.
+///
+/// Tensors of the language model that the spec does not mention are an error; others (a vision
+/// tower) are left alone. With tied embeddings an output head in the checkpoint is accepted only if
+/// it is a copy of the embedding.
 Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const ModelSpec& spec, const LoadOptions& options = {},
                                  std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>());
 
-// Returns the tensors of a checkpoint that LoadWeights leaves alone: those of a vision tower or of layers that predict
-// further tokens. Errors: those of LoadWeights, but for reading.
+/// Returns the tensors of a checkpoint that LoadWeights leaves alone: those of a vision tower or of layers that predict
+/// further tokens. Errors: those of LoadWeights, but for reading.
 Result<std::vector<const TensorView*>> TensorsLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec);
 
-// Returns the types that the matrices of a checkpoint have in memory where those of floats are loaded as `dtype`, in
-// the order of packed files. Errors: those of LoadWeights, but for reading.
+/// Returns the types that the matrices of a checkpoint have in memory where those of floats are loaded as `dtype`, in
+/// the order of packed files. Errors: those of LoadWeights, but for reading.
 Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkpoint, const ModelSpec& spec, DType dtype);
 
-// LoadWeights from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
-// LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's,
-// for people.
-//
-// The spec must be the one that the metadata beside the weights give, that is config.json in the same folder or the
-// metadata of a GGUF file: kInvalidArgument with the facts that differ, and the errors of their readers. They are not
-// compared where there is no config.json, where it or a GGUF file is of a family that Skald has no reader for (as with
-// layers of your own), and where a GGUF file lacks a value that its reader needs. Whoever means to change a number of a
-// model calls the LoadWeights above, which is given tensors alone.
+/// LoadWeights from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
+/// LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's,
+/// for people.
+///
+/// The spec must be the one that the metadata beside the weights give, that is config.json in the same folder or the
+/// metadata of a GGUF file: kInvalidArgument with the facts that differ, and the errors of their readers. They are not
+/// compared where there is no config.json, where it or a GGUF file is of a family that Skald has no reader for (as with
+/// layers of your own), and where a GGUF file lacks a value that its reader needs. Whoever means to change a number of
+/// a model calls the LoadWeights above, which is given tensors alone.
 Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec, std::string_view name,
                                  const LoadOptions& options = {},
                                  std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>());
 
-// The same for the Config C.
+/// The same for the Config C.
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const LoadOptions& options = {}) {
   return NoThrow(checkpoint.path().native(),
@@ -85,13 +85,13 @@ Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOp
   });
 }
 
-// Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. They are
-// made on `threads` threads. Of one rank's share they are its part of those. Errors: kInvalidArgument for a spec that
-// no model can be, kResourceExhausted.
+/// Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. They are
+/// made on `threads` threads. Of one rank's share they are its part of those. Errors: kInvalidArgument for a spec that
+/// no model can be, kResourceExhausted.
 Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16,
                                    unsigned threads = 1, const RankShare& share = {});
 
-// The same for the Config C, which was checked when it was compiled.
+/// The same for the Config C, which was checked when it was compiled.
 template <ModelConfig C>
 ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
   return internal::MakeRandom(SpecOf<C>(), seed, dtype, /*threads=*/1);

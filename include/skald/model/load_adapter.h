@@ -17,22 +17,22 @@
 
 namespace skald {
 
-// Returns the digest of all that an adapter adds, whatever file it came from, and of the sizes of its model.
+/// Returns the digest of all that an adapter adds, whatever file it came from, and of the sizes of its model.
 Result<Sha256Digest> DigestOfAdapter(const Adapter& adapter);
 
 namespace internal {
 
-// Leaves of an adapter what is added to a rank's part of the model whose list this is.
+/// Leaves of an adapter what is added to a rank's part of the model whose list this is.
 void KeepPartitioned(const ParameterList& list, const RankShare& share, Adapter& adapter);
 
 }  // namespace internal
 
-// Returns the LoRA adapter at `path`, for models of `spec`, or for the part of them that `share` has: a folder of
-// Hugging Face's PEFT (adapter_config.json, adapter_model.safetensors) or a GGUF file of llama.cpp. Its products are
-// added where a layer multiplies all rows by a matrix: attention, feed-forward and recurrent projections, routers,
-// shared experts. Errors name the file and the tensor or field: kNotFound, kDataLoss for damaged files; kUnsupported
-// for other kinds of adapters (DoRA, modules to save, biases), for embeddings, output heads and experts;
-// kInvalidArgument for tensors of other sizes than the model's, and for a spec that no model can be.
+/// Returns the LoRA adapter at `path`, for models of `spec`, or for the part of them that `share` has: a folder of
+/// Hugging Face's PEFT (adapter_config.json, adapter_model.safetensors) or a GGUF file of llama.cpp. Its products are
+/// added where a layer multiplies all rows by a matrix: attention, feed-forward and recurrent projections, routers,
+/// shared experts. Errors name the file and the tensor or field: kNotFound, kDataLoss for damaged files; kUnsupported
+/// for other kinds of adapters (DoRA, modules to save, biases), for embeddings, output heads and experts;
+/// kInvalidArgument for tensors of other sizes than the model's, and for a spec that no model can be.
 Result<Adapter> LoadAdapter(const std::filesystem::path& path, const ModelSpec& spec, const RankShare& share = {});
 
 }  // namespace skald

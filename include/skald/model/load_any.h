@@ -16,18 +16,18 @@
 
 namespace skald {
 
-// The model_type of models in packed files, which say what they are in another way.
+/// The model_type of models in packed files, which say what they are in another way.
 inline constexpr std::string_view kPackedModelType = "packed";
 
-// What a packed file calls the JSON of its model's spec among its attachments.
+/// What a packed file calls the JSON of its model's spec among its attachments.
 inline constexpr const char* kSpecAttachment = "spec.json";
 
-// Returns what the model at `path` is: a folder with config.json, a file in one, a GGUF file or a packed file. Errors
-// name the path: those of the readers of metadata, and kUnsupported for sizes that no model can have.
+/// Returns what the model at `path` is: a folder with config.json, a file in one, a GGUF file or a packed file. Errors
+/// name the path: those of the readers of metadata, and kUnsupported for sizes that no model can have.
 Result<DescribedModel> DescribeModel(const std::filesystem::path& path);
 
-// Returns the model at `path`. It computes the bits that a Model of a Config of the same sizes does. Errors: those of
-// DescribeModel and LoadWeights.
+/// Returns the model at `path`. It computes the bits that a Model of a Config of the same sizes does. Errors: those of
+/// DescribeModel and LoadWeights.
 Result<AnyModel> LoadAnyModel(const std::filesystem::path& path, const LoadOptions& options = {});
 
 }  // namespace skald

@@ -23,7 +23,7 @@ class Model : public AnyModel {
  public:
   using Config = C;
 
-  // Takes weights that LoadWeights<C> or RandomWeights<C> made. See LoadModel for the usual way.
+  /// Takes weights that LoadWeights<C> or RandomWeights<C> made. See LoadModel for the usual way.
   explicit Model(ModelWeights weights)
       : AnyModel(std::string(C::kName), std::move(weights), LayerFunctionsOf<C>(),
                  WeightKernelsOf<WeightTypesOf<C>>()) {
@@ -31,14 +31,13 @@ class Model : public AnyModel {
   }
 };
 
-// Loads a checkpoint (a folder, a .safetensors or a GGUF file) whose tensors must fit C, and whose metadata must say
-// what C says, where there are some that Skald reads. Errors: see LoadWeights.
+/// Loads a checkpoint (a folder, a .safetensors or a GGUF file) whose tensors must fit C, and whose metadata must say
+/// what C says, where there are some that Skald reads. Errors: see LoadWeights.
 template <ModelConfig C>
 Result<Model<C>> LoadModel(const std::filesystem::path& path, const LoadOptions& options = {}) {
   return NoThrow("LoadModel", [&]() -> Result<Model<C>> {
-    auto weights = LoadWeights<C>(path, options);
-    if (!weights) return Failure(std::move(weights.error()));
-    return Model<C>(std::move(*weights));
+    SKALD_ASSIGN(auto weights, LoadWeights<C>(path, options));
+    return Model<C>(std::move(weights));
   });
 }
 

@@ -11,14 +11,14 @@
 
 namespace skald {
 
-// Results of one call: an output for each row that wanted one, in the order in which the rows were added. The
-// memory is the Workspace's: valid until its next call.
+/// Results of one call: an output for each row that wanted one, in the order in which the rows were added. The
+/// memory is the Workspace's: valid until its next call.
 class Outputs {
  public:
   // Number of outputs.
   size_t size() const { return rows_.size(); }
 
-  // The output of the i-th row that wanted something: logits [vocab_size] or hidden state [model_dim].
+  /// The output of the i-th row that wanted something: logits [vocab_size] or hidden state [model_dim].
   std::span<const float> operator[](size_t i) const { return rows_[i]; }
 
   void Reserve(size_t size) { rows_.reserve(size); }

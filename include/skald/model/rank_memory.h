@@ -18,22 +18,22 @@
 
 namespace skald {
 
-// Bytes, padding included. Activations and what is exchanged come on top, a few megabytes for each pass.
+/// Bytes, padding included. Activations and what is exchanged come on top, a few megabytes for each pass.
 struct RankMemory {
-  uint64_t partitioned = 0;  // its part of the weights that are partitioned
-  uint64_t replicated = 0;   // weights that all ranks have
-  uint64_t state = 0;        // of one conversation
+  uint64_t partitioned = 0;  ///< its part of the weights that are partitioned
+  uint64_t replicated = 0;   ///< weights that all ranks have
+  uint64_t state = 0;        ///< of one conversation
 
   uint64_t weights() const { return partitioned + replicated; }
 };
 
-// Returns the types that the matrices of a model have in memory where no file says otherwise.
+/// Returns the types that the matrices of a model have in memory where no file says otherwise.
 std::vector<DType> MatrixTypes(const ModelSpec& spec, DType dtype);
 
-// Returns what a rank takes for its share of the model, whose matrices are of these `types`, in the order of packed
-// files (MatrixTypes; TypesOfMatrices, of a checkpoint), and for a conversation of `tokens` tokens. Errors: a model
-// that so many ranks cannot compute, and those of CreateBlockPool and of a step, as for more tokens than
-// runtime.max_tokens.
+/// Returns what a rank takes for its share of the model, whose matrices are of these `types`, in the order of packed
+/// files (MatrixTypes; TypesOfMatrices, of a checkpoint), and for a conversation of `tokens` tokens. Errors: a model
+/// that so many ranks cannot compute, and those of CreateBlockPool and of a step, as for more tokens than
+/// runtime.max_tokens.
 Result<RankMemory> MemoryOfRank(const ModelSpec& spec, std::span<const DType> types, const RankShare& share,
                                 const RuntimeConfig& runtime, uint32_t tokens);
 

@@ -14,24 +14,24 @@
 
 namespace skald {
 
-// The most rotation pairs in a head.
+/// The most rotation pairs in a head.
 inline constexpr size_t kMaxPairs = kMaxHeadDim / 2;
 
-// The frequencies of one RopeSpec. Immutable.
+/// The frequencies of one RopeSpec. Immutable.
 class Rotation {
  public:
   // Rotates nothing.
   Rotation() = default;
-  // `rotary_dim` is at most kMaxHeadDim.
+  /// `rotary_dim` is at most kMaxHeadDim.
   Rotation(const RopeSpec& rope, size_t rotary_dim);
 
-  // Rotation pairs in a head; none where nothing is rotated.
+  /// Rotation pairs in a head; none where nothing is rotated.
   size_t pairs() const { return pairs_; }
 
-  // Writes cos and sin, each [pairs()], of the angles at `position`, times the attention factor.
+  /// Writes cos and sin, each [pairs()], of the angles at `position`, times the attention factor.
   void Angles(double position, float* cos, float* sin) const { Write(position, attention_factor_, cos, sin); }
 
-  // The same for a difference of positions, without the factor: keys have it already.
+  /// The same for a difference of positions, without the factor: keys have it already.
   void Turn(double difference, float* cos, float* sin) const { Write(difference, 1.0, cos, sin); }
 
  private:
@@ -39,7 +39,7 @@ class Rotation {
 
   size_t pairs_ = 0;
   double attention_factor_ = 1.0;
-  std::array<double, kMaxPairs> frequencies_{};  // radians per position
+  std::array<double, kMaxPairs> frequencies_{};  ///< radians per position
 };
 
 }  // namespace skald

@@ -25,30 +25,30 @@
 
 namespace skald {
 
-// Activations of one pass; shapes in the comments, grown when a pass needs more and then kept.
+/// Activations of one pass; shapes in the comments, grown when a pass needs more and then kept.
 struct Activations {
-  AlignedBuffer<float> hidden;        // [rows, model_dim], the residual stream
-  AlignedBuffer<float> normed;        // [rows, model_dim]
-  AlignedBuffer<float> block_output;  // [rows, model_dim]
-  AlignedBuffer<float> second;        // [rows, model_dim], of a layer beside another
-  AlignedBuffer<float> per_layer;     // [rows, layers * per_layer_dim], what embeddings give each layer
-  AlignedBuffer<float> projected;     // the same, of one of its two parts
-  AlignedBuffer<float> carried;       // [rows, CarriedDim], what layers give to those behind them
+  AlignedBuffer<float> hidden;        ///< [rows, model_dim], the residual stream
+  AlignedBuffer<float> normed;        ///< [rows, model_dim]
+  AlignedBuffer<float> block_output;  ///< [rows, model_dim]
+  AlignedBuffer<float> second;        ///< [rows, model_dim], of a layer beside another
+  AlignedBuffer<float> per_layer;     ///< [rows, layers * per_layer_dim], what embeddings give each layer
+  AlignedBuffer<float> projected;     ///< the same, of one of its two parts
+  AlignedBuffer<float> carried;       ///< [rows, CarriedDim], what layers give to those behind them
   Scratch scratch;
   MatMulScratch matmul;
   AdapterScratch adapters;
-  // Of each group of the cache's layout, [rows, rotary_dim / 2].
+  /// Of each group of the cache's layout, [rows, rotary_dim / 2].
   std::vector<AlignedBuffer<float>> cos, sin;
 };
 
-// Results, kept until the next Forward.
+/// Results, kept until the next Forward.
 struct OutputBuffers {
-  AlignedBuffer<float> logits;  // [logit rows, vocab_size]
-  AlignedBuffer<float> hidden;  // [hidden rows, model_dim]
+  AlignedBuffer<float> logits;  ///< [logit rows, vocab_size]
+  AlignedBuffer<float> hidden;  ///< [hidden rows, model_dim]
 };
 
 struct WorkspaceOptions {
-  // Threads that compute, the calling one included.
+  /// Threads that compute, the calling one included.
   uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
 };
 
@@ -59,7 +59,7 @@ class Workspace {
   ~Workspace();
 
   const ExecutorRef& executor() const { return executor_; }
-  // False of a workspace that was moved from.
+  /// False of a workspace that was moved from.
   bool is_valid() const { return is_valid_; }
 
   Activations activations;
@@ -75,12 +75,12 @@ class Workspace {
   friend class WorkspaceUse;
 
   bool is_valid_ = true;
-  std::unique_ptr<ThreadPool> own_;  // null when the executor is the caller's
+  std::unique_ptr<ThreadPool> own_;  ///< null when the executor is the caller's
   ExecutorRef executor_;
   std::atomic<bool> in_use_{false};
 };
 
-// While one lives, no other use of the same workspace is ours.
+/// While one lives, no other use of the same workspace is ours.
 class WorkspaceUse {
  public:
   explicit WorkspaceUse(Workspace& workspace)
@@ -96,11 +96,11 @@ class WorkspaceUse {
   const bool is_ours_;
 };
 
-// Returns a workspace with a pool of options.threads threads. Errors: kInvalidArgument, naming the member that is
-// wrong; kResourceExhausted.
+/// Returns a workspace with a pool of options.threads threads. Errors: kInvalidArgument, naming the member that is
+/// wrong; kResourceExhausted.
 Result<Workspace> CreateWorkspace(const WorkspaceOptions& options = {});
 
-// Returns a workspace that computes on the caller's threads. `executor` must outlive it.
+/// Returns a workspace that computes on the caller's threads. `executor` must outlive it.
 template <Executor E>
 Result<Workspace> CreateWorkspace(E& executor) {
   return NoThrow("CreateWorkspace", [&]() -> Result<Workspace> {

@@ -31,67 +31,67 @@ struct Message {
   std::string content;
 };
 
-// What a template renders, as the libraries that templates are written for have it.
+/// What a template renders, as the libraries that templates are written for have it.
 struct Chat {
   Chat() = default;
   explicit Chat(std::span<const Message> texts);
 
-  // Adds a message of nothing but text.
+  /// Adds a message of nothing but text.
   void Add(Role role, std::string_view content);
 
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();  // {"role": ..., "content": ..., ...}
-  nlohmann::ordered_json tools, documents;                            // lists, or null
-  // "enable_thinking" and the like. What a rendering takes from elsewhere, as "bos_token", is not among them.
+  nlohmann::ordered_json messages = nlohmann::ordered_json::array();  ///< {"role": ..., "content": ..., ...}
+  nlohmann::ordered_json tools, documents;                            ///< lists, or null
+  /// "enable_thinking" and the like. What a rendering takes from elsewhere, as "bos_token", is not among them.
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
-  bool add_generation_prompt = true;  // up to where the model answers
-  // The model goes on with the last message: the rendering ends with it, and has no generation prompt.
+  bool add_generation_prompt = true;  ///< up to where the model answers
+  /// The model goes on with the last message: the rendering ends with it, and has no generation prompt.
   bool continue_final_message = false;
-  std::string template_name;  // of several that a model publishes; empty: "tool_use" for chats with tools
-  RenderOptions options;      // the time, for templates that tell it; limits
-  // A chat that is certain to have more ids is an error before they are made.
+  std::string template_name;  ///< of several that a model publishes; empty: "tool_use" for chats with tools
+  RenderOptions options;      ///< the time, for templates that tell it; limits
+  /// A chat that is certain to have more ids is an error before they are made.
   size_t most_ids = std::numeric_limits<size_t>::max();
 };
 
-// What a conversation that keeps its cache has to do for the next answer: keep the first `keep` tokens of the cache,
-// rewinding it if it has more, and compute `ids`, of which there is at least one.
+/// What a conversation that keeps its cache has to do for the next answer: keep the first `keep` tokens of the cache,
+/// rewinding it if it has more, and compute `ids`, of which there is at least one.
 struct NextTurn {
   size_t keep = 0;
   std::vector<int32_t> ids;
 };
 
-// Returns the rendering of a chat. The template finds the spellings of special tokens that its files tell of, and of
-// the tokenizer's BOS, EOS, padding and unknown pieces where they do not. BOS is the template's affair; only where
-// tokenizer_config.json or GGUF metadata say that texts begin with it, and the rendering does not, it is added.
-//
-// Errors: those of ChatTemplate::Render; a last message that cannot be continued; a piece that a built-in template
-// needs and the tokenizer lacks; a user's or system's message with a mark of a built-in template that is ordinary text
-// to its tokenizer; a variable of the chat with a name that the template trusts. (There is no such rule for marks of
-// published templates: of a text like
-// "### Response:" nothing tells that it separates messages, and a rule that refused whatever the template writes would
-// refuse half of all messages. What the tokenizer has tokens of its own for, which is how nearly all models mark turns,
-// is safe with any template.)
+/// Returns the rendering of a chat. The template finds the spellings of special tokens that its files tell of, and of
+/// the tokenizer's BOS, EOS, padding and unknown pieces where they do not. BOS is the template's affair; only where
+/// tokenizer_config.json or GGUF metadata say that texts begin with it, and the rendering does not, it is added.
+///
+/// Errors: those of ChatTemplate::Render; a last message that cannot be continued; a piece that a built-in template
+/// needs and the tokenizer lacks; a user's or system's message with a mark of a built-in template that is ordinary text
+/// to its tokenizer; a variable of the chat with a name that the template trusts. (There is no such rule for marks of
+/// published templates: of a text like
+/// "### Response:" nothing tells that it separates messages, and a rule that refused whatever the template writes would
+/// refuse half of all messages. What the tokenizer has tokens of its own for, which is how nearly all models mark
+/// turns, is safe with any template.)
 Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat);
 
-// Returns the ids of a whole chat.
+/// Returns the ids of a whole chat.
 Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                                         const Chat& chat);
 
-// Returns what a cache that holds `cached` needs to hold the whole `chat`, which goes on from an earlier one: rendered
-// whole, and compared with what is there. Where the ids agree, or the texts of the ids up to a place between two ids of
-// each, the cache is kept: a model may spell its answer with other ids than the tokenizer would. From there on the ids
-// are those of EncodeChat. Where a template rewrites the past, as those of reasoning models do that drop what the model
-// thought, `keep` is where that begins. Errors: those of EncodeChat.
+/// Returns what a cache that holds `cached` needs to hold the whole `chat`, which goes on from an earlier one: rendered
+/// whole, and compared with what is there. Where the ids agree, or the texts of the ids up to a place between two ids
+/// of each, the cache is kept: a model may spell its answer with other ids than the tokenizer would. From there on the
+/// ids are those of EncodeChat. Where a template rewrites the past, as those of reasoning models do that drop what the
+/// model thought, `keep` is where that begins. Errors: those of EncodeChat.
 Result<NextTurn> EncodeNextTurn(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
                                 std::span<const int32_t> cached);
 
-// Returns the ids that end the model's turn: those that its publisher names; the tokenizer's own; those that the
-// template is known by. Stop when one is sampled, and do not feed it to the model: EncodeNextTurn brings it. Error:
-// kDataLoss for an id that the tokenizer does not have.
+/// Returns the ids that end the model's turn: those that its publisher names; the tokenizer's own; those that the
+/// template is known by. Stop when one is sampled, and do not feed it to the model: EncodeNextTurn brings it. Error:
+/// kDataLoss for an id that the tokenizer does not have.
 Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                                      const GenerationConfig& advice = {});
 
-// Returns the name of the built-in template that the special pieces of `tokenizer` tell of, or "none". Llama 2,
-// TinyLlama and the first Mistral models have no pieces of their own for chats, so they cannot be told apart.
+/// Returns the name of the built-in template that the special pieces of `tokenizer` tell of, or "none". Llama 2,
+/// TinyLlama and the first Mistral models have no pieces of their own for chats, so they cannot be told apart.
 std::string_view GuessBuiltInTemplate(const Tokenizer& tokenizer);
 
 namespace internal {

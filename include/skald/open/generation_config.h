@@ -15,15 +15,15 @@
 
 namespace skald {
 
-// What the file does not say is unset.
+/// What the file does not say is unset.
 struct GenerationConfig {
-  std::vector<int32_t> eos_ids = {};   // each ends a text
-  std::optional<bool> do_sample = {};  // whether to draw tokens rather than take the likeliest
+  std::vector<int32_t> eos_ids = {};   ///< each ends a text
+  std::optional<bool> do_sample = {};  ///< whether to draw tokens rather than take the likeliest
   std::optional<float> temperature = {}, top_p = {}, min_p = {}, repetition_penalty = {};
   std::optional<int32_t> top_k = {};
 };
 
-// Reads the content of the file. Error: kDataLoss, naming what is wrong.
+/// Reads the content of the file. Error: kDataLoss, naming what is wrong.
 Result<GenerationConfig> ParseGenerationConfig(std::string_view text);
 
 }  // namespace skald

@@ -16,38 +16,38 @@
 namespace skald {
 
 struct Candidate {
-  double weight;  // probability divided by that of the most likely candidate; set by ComputeWeights
+  double weight;  ///< probability divided by that of the most likely candidate; set by ComputeWeights
   float logit;
   int32_t id;
 };
 
-// More likely first; equal logits by ascending id.
+/// More likely first; equal logits by ascending id.
 bool IsMoreLikely(const Candidate& a, const Candidate& b);
 
-// Makes candidates of all `logits` [vocab_size] above minus infinity, by ascending id.
+/// Makes candidates of all `logits` [vocab_size] above minus infinity, by ascending id.
 void CollectAll(std::span<const float> logits, std::vector<Candidate>& candidates);
 
-// Makes candidates of the `top_k` >= 1 highest `logits` [vocab_size] above minus infinity, most
-// likely first. Most logits cost one comparison with a threshold, which rises each time twice as
-// many as needed have gathered.
+/// Makes candidates of the `top_k` >= 1 highest `logits` [vocab_size] above minus infinity, most
+/// likely first. Most logits cost one comparison with a threshold, which rises each time twice as
+/// many as needed have gathered.
 void CollectTopK(std::span<const float> logits, size_t top_k, std::vector<Candidate>& candidates);
 
-// Sets each weight to exp((logit - highest logit) / temperature). `temperature` must be above 0.
+/// Sets each weight to exp((logit - highest logit) / temperature). `temperature` must be above 0.
 void ComputeWeights(std::vector<Candidate>& candidates, float temperature);
 
-// Returns the sum of the weights, added in the order in which the candidates stand.
+/// Returns the sum of the weights, added in the order in which the candidates stand.
 double SumOfWeights(const std::vector<Candidate>& candidates);
 
-// Keeps the fewest most likely candidates whose weights reach `top_p` of the sum, most likely
-// first. With a `top_p` of 1, changes nothing. Needs weights.
+/// Keeps the fewest most likely candidates whose weights reach `top_p` of the sum, most likely
+/// first. With a `top_p` of 1, changes nothing. Needs weights.
 void KeepTopP(std::vector<Candidate>& candidates, float top_p);
 
-// Keeps candidates whose weight is at least `min_p`, in the order in which they stand. Needs
-// weights. The most likely one has weight 1 and always stays.
+/// Keeps candidates whose weight is at least `min_p`, in the order in which they stand. Needs
+/// weights. The most likely one has weight 1 and always stays.
 void KeepMinP(std::vector<Candidate>& candidates, float min_p);
 
-// Returns the id of the candidate in whose share of [0, 1) `uniform` falls; shares follow the
-// weights, in the order in which the candidates stand. Needs weights and at least one candidate.
+/// Returns the id of the candidate in whose share of [0, 1) `uniform` falls; shares follow the
+/// weights, in the order in which the candidates stand. Needs weights and at least one candidate.
 int32_t Pick(const std::vector<Candidate>& candidates, double uniform);
 
 }  // namespace skald

@@ -22,13 +22,13 @@ struct TokenLogprob {
   float logprob = 0.0f;
 };
 
-// Returns the logarithm of the sum of exp(logit) over `logits` [vocab_size], which must hold at
-// least one finite number and no NaN or plus infinity. A token's log-probability is its logit minus
-// this.
+/// Returns the logarithm of the sum of exp(logit) over `logits` [vocab_size], which must hold at
+/// least one finite number and no NaN or plus infinity. A token's log-probability is its logit minus
+/// this.
 double LogSumExp(std::span<const float> logits);
 
-// Returns the `count` most likely tokens of `logits` [vocab_size], most likely first; fewer if
-// fewer are possible at all. `log_sum_exp` is that of `logits`. Overwrites `candidates`.
+/// Returns the `count` most likely tokens of `logits` [vocab_size], most likely first; fewer if
+/// fewer are possible at all. `log_sum_exp` is that of `logits`. Overwrites `candidates`.
 std::vector<TokenLogprob> TopLogprobs(std::span<const float> logits, double log_sum_exp, size_t count,
                                       std::vector<Candidate>& candidates);
 

@@ -19,31 +19,31 @@
 namespace skald {
 
 struct SamplerState {
-  std::vector<int32_t> recent_tokens = {};  // oldest first, at most SamplerSettings::penalty_window
+  std::vector<int32_t> recent_tokens = {};  ///< oldest first, at most SamplerSettings::penalty_window
 };
 
-// Records that `tokens` follow in the conversation. The caller decides what counts: sampled tokens
-// only, or the prompt as well. Error: kResourceExhausted; the state is then as it was.
+/// Records that `tokens` follow in the conversation. The caller decides what counts: sampled tokens
+/// only, or the prompt as well. Error: kResourceExhausted; the state is then as it was.
 Result<void> ObserveTokens(const SamplerSettings& settings, std::span<const int32_t> tokens, SamplerState& state);
 
-// The same for a single token.
+/// The same for a single token.
 Result<void> ObserveToken(const SamplerSettings& settings, int32_t token, SamplerState& state);
 
-// Rounds a changed logit. One that overflows stays finite upwards, so that it still has a
-// probability, and becomes minus infinity downwards.
+/// Rounds a changed logit. One that overflows stays finite upwards, so that it still has a
+/// probability, and becomes minus infinity downwards.
 float RoundLogit(double logit);
 
-// Adds the biases to `logits` [vocab_size]. The settings must be valid for that many tokens.
+/// Adds the biases to `logits` [vocab_size]. The settings must be valid for that many tokens.
 void ApplyLogitBias(const SamplerSettings& settings, std::span<float> logits);
 
 bool HasPenalties(const SamplerSettings& settings);
 
-// Returns `logit` after the penalties of a token that occurs `count` >= 1 times in the window.
-// Computed in double and rounded once. Repetition acts first, as in vLLM and llama.cpp.
+/// Returns `logit` after the penalties of a token that occurs `count` >= 1 times in the window.
+/// Computed in double and rounded once. Repetition acts first, as in vLLM and llama.cpp.
 float PenaliseLogit(const SamplerSettings& settings, float logit, size_t count);
 
-// Penalises the recent tokens of `state` in `logits` [vocab_size]. `sorted_tokens` is scratch
-// memory. A recent token beyond the vocabulary is an error, and changes nothing.
+/// Penalises the recent tokens of `state` in `logits` [vocab_size]. `sorted_tokens` is scratch
+/// memory. A recent token beyond the vocabulary is an error, and changes nothing.
 Result<void> ApplyPenalties(const SamplerSettings& settings, const SamplerState& state,
                             std::vector<int32_t>& sorted_tokens, std::span<float> logits);
 

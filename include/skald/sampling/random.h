@@ -17,7 +17,7 @@ namespace skald {
 using PhiloxCounter = std::array<uint32_t, 4>;
 using PhiloxKey = std::array<uint32_t, 2>;
 
-// Returns the 128 random bits that belong to `counter` under `key`.
+/// Returns the 128 random bits that belong to `counter` under `key`.
 constexpr PhiloxCounter Philox4x32(PhiloxCounter counter, PhiloxKey key) {
   // Multipliers and key increments (golden ratio, sqrt(3) - 1) as published; ten rounds are the
   // authors' recommendation, three more than the fewest that pass the BigCrush battery.
@@ -37,8 +37,8 @@ constexpr PhiloxCounter Philox4x32(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-// One sequence of random numbers. Sequences of different seeds or different streams are
-// independent; use one stream per continuation that is sampled from the same prompt.
+/// One sequence of random numbers. Sequences of different seeds or different streams are
+/// independent; use one stream per continuation that is sampled from the same prompt.
 struct RandomStream {
   uint64_t seed = 0;
   uint64_t stream = 0;
@@ -46,14 +46,14 @@ struct RandomStream {
   friend constexpr bool operator==(const RandomStream&, const RandomStream&) = default;
 };
 
-// Returns the 128 random bits of `random` at `position`.
+/// Returns the 128 random bits of `random` at `position`.
 constexpr PhiloxCounter RandomBits(const RandomStream& random, uint64_t position) {
   return Philox4x32({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32),
                      static_cast<uint32_t>(random.stream), static_cast<uint32_t>(random.stream >> 32)},
                     {static_cast<uint32_t>(random.seed), static_cast<uint32_t>(random.seed >> 32)});
 }
 
-// Returns the uniform draw of `random` at `position`: a multiple of 2^-53 in [0, 1).
+/// Returns the uniform draw of `random` at `position`: a multiple of 2^-53 in [0, 1).
 constexpr double UniformAt(const RandomStream& random, uint64_t position) {
   const PhiloxCounter bits = RandomBits(random, position);
   const uint64_t word = (uint64_t{bits[1]} << 32) | bits[0];

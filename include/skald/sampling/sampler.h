@@ -28,13 +28,13 @@ namespace skald {
 
 struct SampledToken {
   int32_t id = 0;
-  // As SamplerSettings::num_logprobs asks; logprobs.h says of which distribution.
+  /// As SamplerSettings::num_logprobs asks; logprobs.h says of which distribution.
   std::optional<float> logprob;
-  std::vector<TokenLogprob> top_logprobs;  // most likely first
+  std::vector<TokenLogprob> top_logprobs;  ///< most likely first
 };
 
-// Memory that Sample reuses between calls; not state: a fresh one gives the same results. One call
-// at a time.
+/// Memory that Sample reuses between calls; not state: a fresh one gives the same results. One call
+/// at a time.
 struct SamplerScratch {
   std::vector<float> logits;
   std::vector<Candidate> candidates;
@@ -43,31 +43,31 @@ struct SamplerScratch {
 
 namespace internal {
 
-// Returns the id of the token chosen from `logits` [vocab_size], one of which must be finite.
+/// Returns the id of the token chosen from `logits` [vocab_size], one of which must be finite.
 int32_t Choose(std::span<const float> logits, const SamplerSettings& settings, uint64_t position,
                std::vector<Candidate>& candidates);
 
 }  // namespace internal
 
-// Returns the token that follows, given `logits` [vocab_size] for the token ids 0, 1, ...
-// `position` is the token's position in its sequence: it selects the random draw, so sampling a
-// position again gives the same token. Does not change `state`: call ObserveToken with the token
-// chosen. Allocates only while `scratch` grows and for top_logprobs. `allowed`, if there is one, has a bit for each
-// token that may be drawn (bit id % 64 of word id / 64); ids beyond it may not. Log-probabilities do not know of it.
-//
-// Errors: a setting out of its range; no logits; a logit that is NaN or plus infinity; every token
-// impossible or banned; a state with a token beyond the vocabulary; kResourceExhausted.
+/// Returns the token that follows, given `logits` [vocab_size] for the token ids 0, 1, ...
+/// `position` is the token's position in its sequence: it selects the random draw, so sampling a
+/// position again gives the same token. Does not change `state`: call ObserveToken with the token
+/// chosen. Allocates only while `scratch` grows and for top_logprobs. `allowed`, if there is one, has a bit for each
+/// token that may be drawn (bit id % 64 of word id / 64); ids beyond it may not. Log-probabilities do not know of it.
+///
+/// Errors: a setting out of its range; no logits; a logit that is NaN or plus infinity; every token
+/// impossible or banned; a state with a token beyond the vocabulary; kResourceExhausted.
 Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings& settings, const SamplerState& state,
                             uint64_t position, SamplerScratch& scratch,
                             std::optional<std::span<const uint64_t>> allowed = std::nullopt);
 
-// The same with scratch memory of its own: allocates up to 20 bytes for each logit.
+/// The same with scratch memory of its own: allocates up to 20 bytes for each logit.
 Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings& settings, const SamplerState& state,
                             uint64_t position);
 
-// Returns the log-probability of a token that is there already, such as one of a prompt, given the `logits`
-// [vocab_size] of what follows the token before it, and those of the `num_top` most likely ones. `id` is below
-// vocab_size. Errors: no logits; one that is NaN or plus infinity; all are minus infinity; kResourceExhausted.
+/// Returns the log-probability of a token that is there already, such as one of a prompt, given the `logits`
+/// [vocab_size] of what follows the token before it, and those of the `num_top` most likely ones. `id` is below
+/// vocab_size. Errors: no logits; one that is NaN or plus infinity; all are minus infinity; kResourceExhausted.
 Result<SampledToken> Score(std::span<const float> logits, int32_t id, size_t num_top, SamplerScratch& scratch);
 
 }  // namespace skald

@@ -24,7 +24,7 @@
 namespace skald {
 namespace internal {
 
-// What all have in common: the system message apart from the turns, in an order that the formats can express.
+/// What all have in common: the system message apart from the turns, in an order that the formats can express.
 inline constexpr std::string_view kTurns = R"(
 {%- set system = messages[0].content if messages and messages[0].role == 'system' else '' -%}
 {%- set turns = messages[1:] if messages and messages[0].role == 'system' else messages -%}
@@ -48,10 +48,10 @@ const std::vector<BuiltInSource>& BuiltInSources();
 
 }  // namespace internal
 
-// The names that BuiltInTemplate takes.
+/// The names that BuiltInTemplate takes.
 std::vector<std::string> BuiltInTemplateNames();
 
-// Returns the template of that name. The error lists all names.
+/// Returns the template of that name. The error lists all names.
 Result<ChatTemplate> BuiltInTemplate(std::string_view name);
 
 }  // namespace skald

@@ -28,32 +28,32 @@
 
 namespace skald {
 
-// Variables of a rendering by name. What they refer to must outlive the call. (JSON values cannot be copied, nor taken
-// apart again, where memory runs out, so a rendering does neither.)
+/// Variables of a rendering by name. What they refer to must outlive the call. (JSON values cannot be copied, nor taken
+/// apart again, where memory runs out, so a rendering does neither.)
 using TemplateVariables = std::vector<std::pair<std::string_view, const nlohmann::ordered_json*>>;
 
 struct RenderOptions {
-  std::optional<WallTime> now = {};  // what strftime_now tells; without it templates find no such function
+  std::optional<WallTime> now = {};  ///< what strftime_now tells; without it templates find no such function
   TemplateLimits limits = {};
 };
 
-// What a chat template is made of, beside its program.
+/// What a chat template is made of, beside its program.
 struct ChatTemplateParts {
-  std::string name = "chat template";  // for errors
-  // Other programs by name, as "tool_use", of models that publish several.
+  std::string name = "chat template";  ///< for errors
+  /// Other programs by name, as "tool_use", of models that publish several.
   std::vector<std::pair<std::string, std::string>> named_sources = {};
-  // The spellings of special tokens by the names in kSpecialTokenNames; null for one that the model does not have.
-  // What is not named is asked of the tokenizer.
+  /// The spellings of special tokens by the names in kSpecialTokenNames; null for one that the model does not have.
+  /// What is not named is asked of the tokenizer.
   nlohmann::ordered_json special_tokens = nlohmann::ordered_json::object();
-  // Whether it stands for no format at all: the model goes on with the text of the messages.
+  /// Whether it stands for no format at all: the model goes on with the text of the messages.
   bool only_continues = false;
-  // Whether a rendering that does not begin with the token that begins texts gets it nevertheless.
+  /// Whether a rendering that does not begin with the token that begins texts gets it nevertheless.
   bool adds_bos = false;
-  // Marks that are ordinary text for the tokenizer, which messages of users and systems must therefore not contain.
+  /// Marks that are ordinary text for the tokenizer, which messages of users and systems must therefore not contain.
   std::vector<std::string> marks = {};
-  // Special pieces that the tokenizer must have; "BOS" and "EOS" for whatever begins and ends its texts.
+  /// Special pieces that the tokenizer must have; "BOS" and "EOS" for whatever begins and ends its texts.
   std::vector<std::string> pieces = {};
-  // Special pieces that end the model's turn, beside the tokenizer's end of text.
+  /// Special pieces that end the model's turn, beside the tokenizer's end of text.
   std::vector<std::string> stops = {};
 };
 
@@ -62,16 +62,16 @@ class ChatTemplate {
   // Parses a template's source. Errors tell the line and column.
   static Result<ChatTemplate> Parse(std::string_view source) { return Make(source, {}); }
 
-  // The same with all that belongs to it.
+  /// The same with all that belongs to it.
   static Result<ChatTemplate> Make(std::string_view source, ChatTemplateParts parts);
 
-  // Renders the template with `variables`, an object. Strings in them are the messages', but for special tokens
-  // and well-known roles (variables.h). The program is the one named in `named_sources` or else the main one.
-  // Errors: kInvalidArgument, with the line, for what the program complains of or cannot do; kOutOfRange for a limit.
+  /// Renders the template with `variables`, an object. Strings in them are the messages', but for special tokens
+  /// and well-known roles (variables.h). The program is the one named in `named_sources` or else the main one.
+  /// Errors: kInvalidArgument, with the line, for what the program complains of or cannot do; kOutOfRange for a limit.
   Result<MarkedText> Render(const nlohmann::ordered_json& variables, const RenderOptions& options = {},
                             std::string_view name = {}) const;
 
-  // The same with variables that do not lie in one object. The last one of a name counts.
+  /// The same with variables that do not lie in one object. The last one of a name counts.
   Result<MarkedText> Render(const TemplateVariables& variables, const RenderOptions& options = {},
                             std::string_view name = {}) const;
 

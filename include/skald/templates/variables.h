@@ -18,7 +18,7 @@
 
 namespace skald::internal::jinja {
 
-// The names of variables that hold special tokens, as tokenizer_config.json has them.
+/// The names of variables that hold special tokens, as tokenizer_config.json has them.
 inline constexpr std::string_view kSpecialTokenNames[] = {"bos_token", "eos_token", "unk_token", "pad_token",
                                                           "sep_token", "cls_token", "mask_token"};
 

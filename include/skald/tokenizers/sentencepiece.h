@@ -13,7 +13,7 @@
 
 namespace skald {
 
-// Reads a SentencePiece model, tokenizer.model, of at most kMaxTokenizerFile bytes. Errors name the file.
+/// Reads a SentencePiece model, tokenizer.model, of at most kMaxTokenizerFile bytes. Errors name the file.
 Result<Tokenizer> LoadSentencePiece(const std::filesystem::path& path);
 
 }  // namespace skald

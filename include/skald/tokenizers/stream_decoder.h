@@ -20,19 +20,19 @@
 
 namespace skald {
 
-// One thread at a time. To continue a text, so that the first new word keeps its space, push the
-// ids of the text first and ignore what comes back.
+/// One thread at a time. To continue a text, so that the first new word keeps its space, push the
+/// ids of the text first and ignore what comes back.
 class StreamDecoder {
  public:
   // `tokenizer` must outlive this.
   explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
-  // Returns the text that `id` completes. It is empty while a character made of bytes is incomplete, and for control
-  // pieces. An id beyond the vocabulary is an error, and changes nothing.
+  /// Returns the text that `id` completes. It is empty while a character made of bytes is incomplete, and for control
+  /// pieces. An id beyond the vocabulary is an error, and changes nothing.
   Result<std::string> Push(int32_t id);
 
-  // Returns what is left at the end of the text: above all U+FFFD for a character of which bytes are missing. So short
-  // a text needs no memory; where a longer one finds none, it is lost.
+  /// Returns what is left at the end of the text: above all U+FFFD for a character of which bytes are missing. So short
+  /// a text needs no memory; where a longer one finds none, it is lost.
   std::string Flush() noexcept;
 
  private:

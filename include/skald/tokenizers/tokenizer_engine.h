@@ -21,30 +21,30 @@
 namespace skald {
 
 enum class PieceKind {
-  kText,     // stands for its own letters
-  kByte,     // one byte of a character that has no piece
-  kControl,  // <s>, </s>, <pad>: stands for no text
-  kUnknown,  // stands for any text that cannot be encoded
+  kText,     ///< stands for its own letters
+  kByte,     ///< one byte of a character that has no piece
+  kControl,  ///< <s>, </s>, <pad>: stands for no text
+  kUnknown,  ///< stands for any text that cannot be encoded
 };
 
-// What decoding does with the space at the start of pieces while there is no text yet: encoding put it there.
+/// What decoding does with the space at the start of pieces while there is no text yet: encoding put it there.
 enum class LeadingSpace { kKeep, kDropOne, kDropAll };
 
-// Whether decoding leaves control pieces and special tokens out, or writes their names.
+/// Whether decoding leaves control pieces and special tokens out, or writes their names.
 enum class SkipSpecial { kNo, kYes };
 
-// How SentencePiece's pieces spell a space: U+2581.
+/// How SentencePiece's pieces spell a space: U+2581.
 inline constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
 
-// Begin and end of a text, unknown text, padding; a model may lack any.
+/// Begin and end of a text, unknown text, padding; a model may lack any.
 struct NamedIds {
   std::optional<int32_t> bos = {}, eos = {}, unk = {}, pad = {};
 };
 
-// What decoding one text remembers from id to id: plain data whose meaning only the engine knows. Empty at the start.
+/// What decoding one text remembers from id to id: plain data whose meaning only the engine knows. Empty at the start.
 struct DecodingState {
   struct Step {
-    std::string held;  // text that later ids can still change
+    std::string held;  ///< text that later ids can still change
     size_t count = 0;
     bool started = false;
   };
@@ -55,46 +55,47 @@ class TokenizerEngine {
  public:
   virtual ~TokenizerEngine() = default;
 
-  // Ids are 0 to vocab_size() - 1; the functions below are called with no others.
+  /// Ids are 0 to vocab_size() - 1; the functions below are called with no others.
   virtual size_t vocab_size() const = 0;
   virtual NamedIds named_ids() const = 0;
 
-  // The ids of a text. Any bytes may come. Special tokens and markers are that only where a template wrote all of them.
+  /// The ids of a text. Any bytes may come. Special tokens and markers are that only where a template wrote all of
+  /// them.
   virtual Result<std::vector<int32_t>> Encode(const MarkedText& text) const = 0;
 
-  // The same for a text without marks. `author` says only whether special tokens in it are parsed.
+  /// The same for a text without marks. `author` says only whether special tokens in it are parsed.
   virtual Result<std::vector<int32_t>> Encode(std::string_view text, Author author) const;
 
-  // A number of ids that a text has at least, found without encoding it; 0 where nothing is known.
+  /// A number of ids that a text has at least, found without encoding it; 0 where nothing is known.
   virtual size_t LeastIds(std::string_view /*text*/) const { return 0; }
 
-  // What goes around the ids of a text where the caller asks for special tokens.
+  /// What goes around the ids of a text where the caller asks for special tokens.
   virtual std::span<const int32_t> prefix() const { return {}; }
   virtual std::span<const int32_t> suffix() const { return {}; }
 
   virtual Result<std::string> Decode(std::span<const int32_t> ids, SkipSpecial skip_special) const = 0;
 
-  // The text that one more id completes, without special tokens: whole characters only.
+  /// The text that one more id completes, without special tokens: whole characters only.
   virtual std::string DecodeNext(DecodingState& state, int32_t id) const = 0;
-  // What is left at the end of the text.
+  /// What is left at the end of the text.
   virtual std::string DecodeRest(DecodingState& state) const = 0;
 
   virtual std::optional<int32_t> PieceToId(std::string_view piece) const = 0;
-  // The id of the control piece, marker or special token of that name.
+  /// The id of the control piece, marker or special token of that name.
   virtual std::optional<int32_t> SpecialId(std::string_view name) const = 0;
-  // Lives as long as the engine.
+  /// Lives as long as the engine.
   virtual std::string_view IdToPiece(int32_t id) const = 0;
 
   virtual PieceKind KindOf(int32_t id) const = 0;
-  virtual uint8_t ByteOf(int32_t id) const = 0;  // of a kByte piece
-  // What decoding writes for a piece in the middle of a text, which may be parts of characters; nothing where that
-  // cannot be said of one piece alone.
+  virtual uint8_t ByteOf(int32_t id) const = 0;  ///< of a kByte piece
+  /// What decoding writes for a piece in the middle of a text, which may be parts of characters; nothing where that
+  /// cannot be said of one piece alone.
   virtual std::optional<std::string> BytesOf(int32_t /*id*/) const { return std::nullopt; }
   virtual LeadingSpace leading_space() const { return LeadingSpace::kKeep; }
-  // What decoding writes for unknown text.
+  /// What decoding writes for unknown text.
   virtual std::string_view unknown_text() const { return {}; }
 
-  // The engine as a file that Tokenizer::Parse reads.
+  /// The engine as a file that Tokenizer::Parse reads.
   virtual Result<std::string> ToBytes() const;
 };
 

@@ -11,9 +11,9 @@
 
 namespace skald {
 
-// Returns the file of a folder that Tokenizer::Load reads: tokenizer.json, else tokenizer.model, else RWKV's list of
-// pieces. Where a model was given further tokens after its training, as most that chat were, only the first has them.
-// Error: kNotFound.
+/// Returns the file of a folder that Tokenizer::Load reads: tokenizer.json, else tokenizer.model, else RWKV's list of
+/// pieces. Where a model was given further tokens after its training, as most that chat were, only the first has them.
+/// Error: kNotFound.
 Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder);
 
 }  // namespace skald

@@ -23,7 +23,7 @@
 
 namespace skald {
 
-// Many short texts in one block of memory.
+/// Many short texts in one block of memory.
 class TextList {
  public:
   size_t size() const { return ends_.size(); }
@@ -36,13 +36,13 @@ class TextList {
   std::vector<size_t> ends_;
 };
 
-// What to look for: a regular expression of Oniguruma's, or these very letters.
+/// What to look for: a regular expression of Oniguruma's, or these very letters.
 struct TextPattern {
   std::string text;
   bool is_regex = false;
 };
 
-// Whether a word symbol goes before a text: before each piece, before the first only, or nowhere.
+/// Whether a word symbol goes before a text: before each piece, before the first only, or nowhere.
 enum class PrependScheme { kAlways, kFirst, kNever };
 
 namespace normalizer {
@@ -61,14 +61,14 @@ struct Replace {
 struct Strip {
   bool left = true, right = true;
 };
-struct StripAccents {};  // drops all marks (M)
+struct StripAccents {};  ///< drops all marks (M)
 struct Nmt {};
 struct Bert {
   bool clean_text = true, handle_chinese_chars = true, lowercase = true;
-  std::optional<bool> strip_accents = {};  // as `lowercase` if unset
+  std::optional<bool> strip_accents = {};  ///< as `lowercase` if unset
 };
 struct Precompiled {
-  std::string charsmap;  // the bytes, no longer in base64
+  std::string charsmap;  ///< the bytes, no longer in base64
 };
 struct ByteLevel {};
 
@@ -80,7 +80,7 @@ using Normalizer = std::variant<normalizer::Unicode, normalizer::Lowercase, norm
 
 namespace pre_tokenizer {
 
-// What becomes of the matches of a pattern.
+/// What becomes of the matches of a pattern.
 enum class Behavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 struct ByteLevel {
@@ -99,7 +99,7 @@ struct Metaspace {
   PrependScheme prepend_scheme = PrependScheme::kAlways;
   bool split = true;
 };
-struct Whitespace {};  // words, and runs of other letters
+struct Whitespace {};  ///< words, and runs of other letters
 struct WhitespaceSplit {};
 struct Punctuation {
   Behavior behavior = Behavior::kIsolated;
@@ -110,7 +110,7 @@ struct CharDelimiterSplit {
 };
 struct UnicodeScripts {};
 struct FixedLength {
-  size_t length = 5;  // characters
+  size_t length = 5;  ///< characters
 };
 
 }  // namespace pre_tokenizer
@@ -120,10 +120,10 @@ using PreTokenizer = std::variant<pre_tokenizer::ByteLevel, pre_tokenizer::Split
                                   pre_tokenizer::Punctuation, pre_tokenizer::Bert, pre_tokenizer::CharDelimiterSplit,
                                   pre_tokenizer::UnicodeScripts, pre_tokenizer::FixedLength>;
 
-// The pieces that the model knows. Ids may leave gaps, in any order, but no id and no text comes twice.
+/// The pieces that the model knows. Ids may leave gaps, in any order, but no id and no text comes twice.
 struct Vocabulary {
   TextList texts;
-  std::vector<int32_t> ids;  // one for each text
+  std::vector<int32_t> ids;  ///< one for each text
 
   void Add(std::string_view text, int32_t id);
 };
@@ -131,15 +131,15 @@ struct Vocabulary {
 namespace token_model {
 
 struct Bpe {
-  // Left and right of each merge, one after the other; the first merge is the most urgent. What they make together must
-  // be in the vocabulary.
+  /// Left and right of each merge, one after the other; the first merge is the most urgent. What they make together
+  /// must be in the vocabulary.
   TextList merges;
   std::optional<std::string> unk_token = {};
   std::string continuing_subword_prefix, end_of_word_suffix;
   bool fuse_unk = false, byte_fallback = false, ignore_merges = false;
 };
 struct Unigram {
-  std::vector<double> scores;  // one for each text of the vocabulary
+  std::vector<double> scores;  ///< one for each text of the vocabulary
   std::optional<int32_t> unk_id = {};
   bool byte_fallback = false;
 };
@@ -158,18 +158,18 @@ using TokenModel = std::variant<token_model::Bpe, token_model::Unigram, token_mo
 
 struct AddedToken {
   std::string content;
-  int32_t id = 0;                       // of the vocabulary's piece of that text, or beyond all of them
-  bool single_word = false;             // no letter or digit beside it
-  bool lstrip = false, rstrip = false;  // swallows white space beside it
-  bool normalized = false;              // looked for in the normalized text; normalized itself
-  bool special = false;                 // parsed only where asked for, and no text when decoded
+  int32_t id = 0;                       ///< of the vocabulary's piece of that text, or beyond all of them
+  bool single_word = false;             ///< no letter or digit beside it
+  bool lstrip = false, rstrip = false;  ///< swallows white space beside it
+  bool normalized = false;              ///< looked for in the normalized text; normalized itself
+  bool special = false;                 ///< parsed only where asked for, and no text when decoded
 };
 
 namespace token_decoder {
 
 struct ByteLevel {
-  // Whether added tokens stand for their own letters. The library that defines tokenizer.json takes their letters for
-  // bytes too, where all are in the alphabet of bytes; llama.cpp does not.
+  /// Whether added tokens stand for their own letters. The library that defines tokenizer.json takes their letters for
+  /// bytes too, where all are in the alphabet of bytes; llama.cpp does not.
   bool added_tokens_verbatim = false;
 };
 struct ByteFallback {};
@@ -183,8 +183,8 @@ struct Replace {
 };
 struct Fuse {};
 struct Strip {
-  std::string content = " ";   // one character
-  size_t start = 0, stop = 0;  // at most so many of them
+  std::string content = " ";   ///< one character
+  size_t start = 0, stop = 0;  ///< at most so many of them
 };
 struct WordPiece {
   std::string prefix = "##";
@@ -210,9 +210,9 @@ struct TokenizerSpec {
   std::vector<PreTokenizer> pre_tokenizers;
   Vocabulary vocabulary;
   TokenModel model;
-  // What the post-processor puts around the ids of a text, if the caller asks for it.
+  /// What the post-processor puts around the ids of a text, if the caller asks for it.
   std::vector<int32_t> prefix, suffix;
-  // None at all: the pieces with spaces between them.
+  /// None at all: the pieces with spaces between them.
   std::vector<TokenDecoder> decoders;
   std::optional<int32_t> bos_id = {}, eos_id = {}, unk_id = {}, pad_id = {};
 };

@@ -25,15 +25,15 @@
 
 namespace skald {
 
-// Whether Encode turns the names of special pieces that it meets in a text into these pieces. Never
-// ask for it with text from a user: a "</s>" or "<start_of_turn>" in it would end the user's turn.
+/// Whether Encode turns the names of special pieces that it meets in a text into these pieces. Never
+/// ask for it with text from a user: a "</s>" or "<start_of_turn>" in it would end the user's turn.
 enum class ParseSpecial { kNo, kYes };
 
-// Whether Encode puts around the ids of a text what the model's publisher says: most often BOS before it. The text that
-// a chat template gives has all of that already.
+/// Whether Encode puts around the ids of a text what the model's publisher says: most often BOS before it. The text
+/// that a chat template gives has all of that already.
 enum class AddSpecial { kNo, kYes };
 
-// Most bytes of a file with a tokenizer. The largest published, of 262,144 pieces, has 33 MB.
+/// Most bytes of a file with a tokenizer. The largest published, of 262,144 pieces, has 33 MB.
 inline constexpr uint64_t kMaxTokenizerFile = uint64_t{256} << 20;
 
 struct TokenizerSpec;
@@ -47,73 +47,73 @@ class Tokenizer {
   // the file.
   static Result<Tokenizer> Load(const std::filesystem::path& path);
 
-  // Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.
+  /// Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.
   static Result<Tokenizer> Parse(std::string_view bytes);
 
-  // Makes a tokenizer that does what `spec` says. The error names what in it cannot be.
+  /// Makes a tokenizer that does what `spec` says. The error names what in it cannot be.
   static Result<Tokenizer> From(TokenizerSpec spec);
 
-  // Makes a tokenizer of an engine of your own, which must not be null.
+  /// Makes a tokenizer of an engine of your own, which must not be null.
   static Tokenizer From(std::shared_ptr<const TokenizerEngine> engine) { return Tokenizer(std::move(engine)); }
 
-  // Returns the ids of `text` as the library that defines the tokenizer does: without any control piece or special
-  // token unless asked for. Added tokens that a tokenizer.json does not call special are parsed in any case, though
-  // many of them steer a model ("<think>"): a text of somebody else is encoded as a MarkedText, below. Any bytes are
-  // allowed: those that are not part of valid UTF-8 count as U+FFFD. With ParseSpecial::kYes each stretch of text
-  // between special pieces is encoded on its own, and so starts with the space that some models put before every text.
+  /// Returns the ids of `text` as the library that defines the tokenizer does: without any control piece or special
+  /// token unless asked for. Added tokens that a tokenizer.json does not call special are parsed in any case, though
+  /// many of them steer a model ("<think>"): a text of somebody else is encoded as a MarkedText, below. Any bytes are
+  /// allowed: those that are not part of valid UTF-8 count as U+FFFD. With ParseSpecial::kYes each stretch of text
+  /// between special pieces is encoded on its own, and so starts with the space that some models put before every text.
   Result<std::vector<int32_t>> Encode(std::string_view text, ParseSpecial parse_special = ParseSpecial::kNo,
                                       AddSpecial add_special = AddSpecial::kNo) const;
 
-  // The same for a text of several authors. Control pieces, special tokens and markers are that only where a template
-  // wrote all of them; what a message spells is encoded as if the tokenizer did not have them. Markers are the added
-  // tokens, whatever their file calls them, but for those that stand for text: a single character, white space, words
-  // of letters and digits, tags of formatted text.
+  /// The same for a text of several authors. Control pieces, special tokens and markers are that only where a template
+  /// wrote all of them; what a message spells is encoded as if the tokenizer did not have them. Markers are the added
+  /// tokens, whatever their file calls them, but for those that stand for text: a single character, white space, words
+  /// of letters and digits, tags of formatted text.
   Result<std::vector<int32_t>> Encode(const MarkedText& text, AddSpecial add_special = AddSpecial::kNo) const;
 
-  // Returns a number of ids that `text` has at least, whoever wrote it, without encoding it. It is its bytes, divided
-  // by those of the longest piece and by what normalizing can shorten; 0 where a text may lose any number of bytes:
-  // unknown letters that run together, normalizers that drop letters, a table of SentencePiece's.
+  /// Returns a number of ids that `text` has at least, whoever wrote it, without encoding it. It is its bytes, divided
+  /// by those of the longest piece and by what normalizing can shorten; 0 where a text may lose any number of bytes:
+  /// unknown letters that run together, normalizers that drop letters, a table of SentencePiece's.
   size_t LeastIds(std::string_view text) const { return engine_->LeastIds(text); }
 
-  // Returns the text of `ids`. Control pieces leave no trace unless asked for, bytes that form no character become
-  // U+FFFD, and the leading space that encoding adds is dropped. An id beyond the vocabulary is an error.
+  /// Returns the text of `ids`. Control pieces leave no trace unless asked for, bytes that form no character become
+  /// U+FFFD, and the leading space that encoding adds is dropped. An id beyond the vocabulary is an error.
   Result<std::string> Decode(std::span<const int32_t> ids, SkipSpecial skip_special = SkipSpecial::kYes) const;
 
-  // The number of pieces; their ids are 0 to vocab_size() - 1.
+  /// The number of pieces; their ids are 0 to vocab_size() - 1.
   size_t vocab_size() const { return engine_->vocab_size(); }
 
-  // Begin and end of a text, unknown text, padding; a model may lack any.
+  /// Begin and end of a text, unknown text, padding; a model may lack any.
   std::optional<int32_t> bos_id() const { return engine_->named_ids().bos; }
   std::optional<int32_t> eos_id() const { return engine_->named_ids().eos; }
   std::optional<int32_t> unk_id() const { return engine_->named_ids().unk; }
   std::optional<int32_t> pad_id() const { return engine_->named_ids().pad; }
 
-  // Returns the id of the piece spelled exactly so, as its file spells it, if there is one.
+  /// Returns the id of the piece spelled exactly so, as its file spells it, if there is one.
   std::optional<int32_t> PieceToId(std::string_view piece) const { return engine_->PieceToId(piece); }
 
-  // Returns the id of the control piece, turn marker or special token spelled so, if there is one.
+  /// Returns the id of the control piece, turn marker or special token spelled so, if there is one.
   std::optional<int32_t> SpecialId(std::string_view name) const { return engine_->SpecialId(name); }
 
-  // Returns the spelling of a piece, which lives as long as any copy of the tokenizer. An id beyond the vocabulary is
-  // an error.
+  /// Returns the spelling of a piece, which lives as long as any copy of the tokenizer. An id beyond the vocabulary is
+  /// an error.
   Result<std::string_view> IdToPiece(int32_t id) const;
 
-  // Returns what a piece stands for. An id beyond the vocabulary is an error.
+  /// Returns what a piece stands for. An id beyond the vocabulary is an error.
   Result<PieceKind> KindOf(int32_t id) const;
 
-  // Returns the byte that a piece of kind kByte stands for. A piece of another kind is an error too.
+  /// Returns the byte that a piece of kind kByte stands for. A piece of another kind is an error too.
   Result<uint8_t> ByteOf(int32_t id) const;
 
-  // Returns what decoding writes for a piece in the middle of a text: bytes that may be parts of characters, and the
-  // name of a control piece. An id beyond the vocabulary is an error, and so is a tokenizer that cannot say it of one
-  // piece alone.
+  /// Returns what decoding writes for a piece in the middle of a text: bytes that may be parts of characters, and the
+  /// name of a control piece. An id beyond the vocabulary is an error, and so is a tokenizer that cannot say it of one
+  /// piece alone.
   Result<std::string> BytesOf(int32_t id) const;
 
-  // How decoding treats the space before a text, and what it writes for text that has no pieces.
+  /// How decoding treats the space before a text, and what it writes for text that has no pieces.
   LeadingSpace leading_space() const { return engine_->leading_space(); }
   std::string_view unknown_text() const { return engine_->unknown_text(); }
 
-  // Returns the tokenizer as bytes that Parse reads, of a form that opens quickly.
+  /// Returns the tokenizer as bytes that Parse reads, of a form that opens quickly.
   Result<std::string> ToBytes() const;
 
   const TokenizerEngine& engine() const { return *engine_; }
@@ -127,14 +127,14 @@ class Tokenizer {
   std::shared_ptr<const TokenizerEngine> engine_;
 };
 
-// Checks that `tokenizer` fits a model whose embedding has `model_vocab_size` rows: as many as
-// there are pieces, or some more if the number of rows is a multiple of 64. Some models add a
-// few tokens that no text encodes to and then pad the embedding for speed (Gemma 3: 262144 pieces,
-// 262208 rows); rounding up to a multiple of 128, the usual choice in training, adds at most 127.
-// Others leave room for more: Qwen2.5 has 151,665 pieces and 151,936 or 152,064 rows, gpt-oss 200,019 and 201,088,
-// Phi-2 50,295 and 51,200, which is the most among the published ones: not quite two in a hundred. Mamba's are a
-// multiple of
-// 8. More pieces than rows can never work.
+/// Checks that `tokenizer` fits a model whose embedding has `model_vocab_size` rows: as many as
+/// there are pieces, or some more if the number of rows is a multiple of 64. Some models add a
+/// few tokens that no text encodes to and then pad the embedding for speed (Gemma 3: 262144 pieces,
+/// 262208 rows); rounding up to a multiple of 128, the usual choice in training, adds at most 127.
+/// Others leave room for more: Qwen2.5 has 151,665 pieces and 151,936 or 152,064 rows, gpt-oss 200,019 and 201,088,
+/// Phi-2 50,295 and 51,200, which is the most among the published ones: not quite two in a hundred. Mamba's are a
+/// multiple of
+/// 8. More pieces than rows can never work.
 Result<void> CheckVocabulary(const Tokenizer& tokenizer, size_t model_vocab_size);
 
 }  // namespace skald

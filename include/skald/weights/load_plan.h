@@ -34,7 +34,7 @@ namespace skald {
 
 namespace internal {
 
-// Collects where each tensor goes. The checkpoint, the names and all targets must outlive the plan.
+/// Collects where each tensor goes. The checkpoint, the names and all targets must outlive the plan.
 class LoadPlan {
  public:
   // Matrices of floats are packed as `of_floats`, which must be among the packers' types. Filled in is what `share` has
@@ -42,33 +42,33 @@ class LoadPlan {
   LoadPlan(const Checkpoint& checkpoint, const TensorNames& names, DType of_floats,
            std::span<const WeightPacker> packers, const RankShare& share = {});
 
-  // `parameter` must outlive the plan.
+  /// `parameter` must outlive the plan.
   void Add(const Parameter& parameter);
 
-  // Lets `our_name` be there, to no purpose.
+  /// Lets `our_name` be there, to no purpose.
   void AllowUnused(std::optional<size_t> layer, std::string_view our_name) { finder_.AllowUnused(layer, our_name); }
 
-  // Lets `our_name` be absent, or be a copy of the tensor `our_original`.
+  /// Lets `our_name` be absent, or be a copy of the tensor `our_original`.
   void AllowCopy(std::string_view our_name, std::string_view our_original);
 
-  // Returns the first complaint of the whole plan. Tensors of the language model that nothing above asked for are one.
+  /// Returns the first complaint of the whole plan. Tensors of the language model that nothing above asked for are one.
   Result<void> Check();
 
-  // Returns the types that matrices are packed as, in the order of packed files. Call after Check succeeded.
+  /// Returns the types that matrices are packed as, in the order of packed files. Call after Check succeeded.
   std::vector<DType> Types() const;
 
-  // Returns the tensors that nothing asked for. Call after Check succeeded.
+  /// Returns the tensors that nothing asked for. Call after Check succeeded.
   std::vector<const TensorView*> LeftOut() const { return finder_.LeftOut(); }
 
-  // Fills every target. Call after Check succeeded.
+  /// Fills every target. Call after Check succeeded.
   void Execute(ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress);
 
  private:
   struct MatrixStep {
-    Matrix* target;  // null for what other ranks have
+    Matrix* target;  ///< null for what other ranks have
     size_t cols;
     std::vector<TensorRows> parts;
-    std::vector<size_t> head_dims;  // of each part; see Part
+    std::vector<size_t> head_dims;  ///< of each part; see Part
     std::optional<DType> dtype;
     PartitionedRows here;
     const WeightPacker* packer = nullptr;
@@ -87,18 +87,18 @@ class LoadPlan {
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer);
 
-  // Finds how a matrix is packed once its tensors are known.
+  /// Finds how a matrix is packed once its tensors are known.
   void ChoosePacker(MatrixStep& step);
 
   void Report(const TensorView& tensor, uint64_t bytes, const std::function<void(const LoadProgress&)>& progress);
 
   void ReadVector(const VectorStep& step, const std::function<void(const LoadProgress&)>& progress);
 
-  // Those of the stacked tensors' rows that are in `ranges`, and the tensor that each source is from.
+  /// Those of the stacked tensors' rows that are in `ranges`, and the tensor that each source is from.
   struct CutRows {
     std::vector<PackSource> sources;
     std::vector<const TensorView*> tensors;
-    uint64_t left_out = 0;  // bytes
+    uint64_t left_out = 0;  ///< bytes
 
     CutRows(std::span<const PackSource> whole, std::span<const TensorRows> parts,
             std::span<const PartitionedRange> ranges, size_t cols);
@@ -107,8 +107,8 @@ class LoadPlan {
   void ReadMatrix(const MatrixStep& step, ExecutorRef executor,
                   const std::function<void(const LoadProgress&)>& progress);
 
-  // Returns the type that the stacked tensors are packed as: the one that means exactly what the file's quantised types
-  // mean, or the type for floats where any tensor holds such.
+  /// Returns the type that the stacked tensors are packed as: the one that means exactly what the file's quantised
+  /// types mean, or the type for floats where any tensor holds such.
   static DType PackedType(std::span<const TensorRows> parts, DType of_floats);
 
   TensorFinder finder_;

@@ -15,22 +15,22 @@
 
 namespace skald::internal {
 
-// The rows of a whole matrix that are here, in order, and how the matrix is divided; no division where it is not.
+/// The rows of a whole matrix that are here, in order, and how the matrix is divided; no division where it is not.
 struct PartitionedRows {
   std::vector<PartitionedRange> ranges;
   std::shared_ptr<Division> division = {};
   std::vector<PartitionedRange> first =
-      {};  // the first row of each of a divided matrix's tensors, which tell it from others
+      {};  ///< the first row of each of a divided matrix's tensors, which tell it from others
 
   size_t size() const;
 };
 
-// How the rows of a matrix are partitioned.
+/// How the rows of a matrix are partitioned.
 std::vector<PartitionedSection> SectionsOf(const MatrixParameter& matrix);
 
 PartitionedRows RowsHere(const MatrixParameter& matrix, const RankShare& share);
 
-// Takes from a whole vector, already converted, what other ranks have.
+/// Takes from a whole vector, already converted, what other ranks have.
 void KeepPartitioned(const VectorParameter& vector, const RankShare& share);
 
 }  // namespace skald::internal

@@ -26,11 +26,11 @@
 namespace skald {
 namespace internal {
 
-// SplitMix64 (Steele, Lea and Flood 2014) as a function of a counter, so that an element's value
-// depends on the seed and on where it stands, and not on element type or order of filling.
+/// SplitMix64 (Steele, Lea and Flood 2014) as a function of a counter, so that an element's value
+/// depends on the seed and on where it stands, and not on element type or order of filling.
 float UniformAt(uint64_t seed, uint64_t index);
 
-// Fills one panel; `values` is memory for it, [kLanes, matrix.cols], and `numbers` has the rows in the whole matrix.
+/// Fills one panel; `values` is memory for it, [kLanes, matrix.cols], and `numbers` has the rows in the whole matrix.
 template <class T>
 void FillPanel(uint64_t seed, size_t panel, std::span<const size_t> numbers, std::span<float> values, Matrix& matrix) {
   const float scale = std::sqrt(3.0f / static_cast<float>(matrix.cols));  // a uniform value has variance 1 / 3
@@ -44,7 +44,7 @@ void FillPanel(uint64_t seed, size_t panel, std::span<const size_t> numbers, std
   PackPanel(rows, matrix.cols, matrix.As<T>() + panel * (PackedBytes<T>(kLanes, matrix.cols) / sizeof(T)));
 }
 
-// The rows of these numbers; each worker fills a contiguous share of the panels.
+/// The rows of these numbers; each worker fills a contiguous share of the panels.
 template <class T>
 void FillMatrix(uint64_t seed, std::span<const size_t> numbers, const ExecutorRef& executor, Matrix& matrix) {
   const size_t workers = executor.num_workers(), panels = matrix.NumPanels(), size = kLanes * matrix.cols;
@@ -58,7 +58,7 @@ void FillMatrix(uint64_t seed, std::span<const size_t> numbers, const ExecutorRe
   executor.Run(workers, fill);
 }
 
-// A whole matrix.
+/// A whole matrix.
 template <class T>
 void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
   std::vector<size_t> numbers(matrix.rows);
@@ -68,8 +68,8 @@ void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
 
 }  // namespace internal
 
-// Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other
-// types than F32 are the rounded ones of F32. Rounds as the executor's threads do. Throws std::bad_alloc.
+/// Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other
+/// types than F32 are the rounded ones of F32. Rounds as the executor's threads do. Throws std::bad_alloc.
 void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype, const ExecutorRef& executor);
 
 }  // namespace skald

@@ -98,7 +98,7 @@ Result<Site> Site::Make(const SiteOptions& options) {
     }
     site.proxies_.push_back(*network);
   }
-  if (auto read = site.ReadPublicUrl(options.public_url); !read) return Failure(read.error());
+  SKALD_TRY(site.ReadPublicUrl(options.public_url));
   return site;
 }
 

@@ -44,9 +44,8 @@ class AnswerGrammars {
   // How many tokens the answer with `before` needs at most if it is as short as it can be.
   Result<size_t> ShortestMust(const std::string& before) {
     Grammar grammar;
-    const auto text = AddMust(before, grammar);
-    if (!text) return Failure(text.error());
-    grammar.Define(Grammar::kRoot, *text);
+    SKALD_ASSIGN(const auto text, AddMust(before, grammar));
+    grammar.Define(Grammar::kRoot, text);
     return ShortestText(grammar);
   }
 
@@ -54,14 +53,12 @@ class AnswerGrammars {
   Result<Expression> AddMust(const std::string& before, Grammar& grammar) const {
     std::vector<Expression> ways;
     if (rules_.tools.may_call()) {
-      const auto calls = calls_.AddAnswer(grammar);
-      if (!calls) return calls;
-      ways.push_back(*calls);
+      SKALD_ASSIGN(const auto calls, calls_.AddAnswer(grammar));
+      ways.push_back(calls);
     }
     if (rules_.schema && rules_.tools.choice != ToolChoice::kRequired) {
-      const auto schema = rules_.schema->empty() ? AnyJsonObject() : ParseJsonSchema(*rules_.schema);
-      if (!schema) return Failure(schema.error());
-      ways.push_back(calls_.AddText(*schema, grammar));
+      SKALD_ASSIGN(const auto schema, rules_.schema->empty() ? AnyJsonObject() : ParseJsonSchema(*rules_.schema));
+      ways.push_back(calls_.AddText(schema, grammar));
     }
     const Expression answer = grammar.Add(Grammar::Choice{std::move(ways)});
     if (!rules_.begins_thinking) return answer;
@@ -79,9 +76,8 @@ class AnswerGrammars {
     for (;;) {
       calls_.Loosen(loose);
       Grammar grammar;
-      const auto root = add(grammar);
-      if (!root) return Failure(root.error());
-      grammar.Define(Grammar::kRoot, *root);
+      SKALD_ASSIGN(const auto root, add(grammar));
+      grammar.Define(Grammar::kRoot, root);
       auto filter = GrammarFilter::Compile(grammar, vocabulary_);
       if (filter || filter.error().code != ErrorCode::kUnsupported || loose == all) return filter;
       const std::set<std::string> large = loose.empty() ? LargeTools() : all;
@@ -142,13 +138,12 @@ uint32_t MostThought(uint32_t max_tokens, size_t shortest) {
 Result<std::shared_ptr<const TokenVocabulary>> VocabularyWithNames(const Tokenizer& tokenizer,
                                                                    std::span<const int32_t> end_ids) {
   return NoThrow("the vocabulary of calls", [&]() -> Result<std::shared_ptr<const TokenVocabulary>> {
-    const auto texts = TokenVocabulary::Make(tokenizer, end_ids);
-    if (!texts) return Failure(texts.error());
-    std::vector<std::string> tokens((*texts)->size());
+    SKALD_ASSIGN(const auto texts, TokenVocabulary::Make(tokenizer, end_ids));
+    std::vector<std::string> tokens(texts->size());
     for (size_t i = 0; i < tokens.size(); ++i) {
       const auto id = static_cast<int32_t>(i);
-      tokens[i] = (*texts)->BytesOf(id);
-      if (!tokens[i].empty() || (*texts)->IsEnd(id)) continue;
+      tokens[i] = texts->BytesOf(id);
+      if (!tokens[i].empty() || texts->IsEnd(id)) continue;
       const auto name = tokenizer.IdToPiece(id);
       if (name && tokenizer.SpecialId(*name) == id) tokens[i] = *name;
     }
@@ -171,20 +166,16 @@ Result<std::shared_ptr<const TokenFilter>> MakeAnswerFilter(const AnswerRules& r
     plan->begins_thinking = rules.begins_thinking;
     plan->begins_answer = grammars.calls().begins_answer();
     if (must) {
-      auto filter = grammars.Must("");
-      if (!filter) return Failure(filter.error());
-      if (!rules.begins_thinking) return *std::move(filter);
-      plan->must = *std::move(filter);
-      auto closing = grammars.Must(plan->think_end);
-      if (!closing) return Failure(closing.error());
-      plan->closing = *std::move(closing);
-      const auto shortest = grammars.ShortestMust(plan->think_end);
-      if (!shortest) return Failure(shortest.error());
-      plan->most_thought = MostThought(rules.max_tokens, *shortest);
+      SKALD_ASSIGN(auto filter, grammars.Must(""));
+      if (!rules.begins_thinking) return filter;
+      plan->must = std::move(filter);
+      SKALD_ASSIGN(auto closing, grammars.Must(plan->think_end));
+      plan->closing = std::move(closing);
+      SKALD_ASSIGN(const auto shortest, grammars.ShortestMust(plan->think_end));
+      plan->most_thought = MostThought(rules.max_tokens, shortest);
     } else {
-      auto filter = grammars.May();
-      if (!filter) return Failure(filter.error());
-      plan->may = *std::move(filter);
+      SKALD_ASSIGN(auto filter, grammars.May());
+      plan->may = std::move(filter);
       plan->triggers = grammars.calls().triggers();
       plan->goes_on = grammars.calls().goes_on();
     }

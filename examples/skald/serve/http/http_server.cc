@@ -32,7 +32,7 @@ class BeastServer final : public HttpServer {
   Result<void> Open() {
     const HttpOptions& options = shared_.options;
     if (!options.certificate.empty() || !options.private_key.empty()) {
-      if (auto ready = UseCertificate(); !ready) return ready;
+      SKALD_TRY(UseCertificate());
     }
     boost::system::error_code error;
     const auto address = asio::ip::make_address(options.host, error);
@@ -150,7 +150,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpOptions& options
       return Fail(ErrorCode::kInvalidArgument, "a certificate needs its private key, and the key its certificate");
     }
     auto server = std::make_unique<BeastServer>(options, std::move(handler));
-    if (auto opened = server->Open(); !opened) return Failure(opened.error());
+    SKALD_TRY(server->Open());
     return server;
   });
 }

@@ -62,8 +62,8 @@ Result<std::unique_ptr<Conversations>> Conversations::Open(const std::filesystem
   return NoThrow("the conversations", [&]() -> Result<std::unique_ptr<Conversations>> {
     std::unique_ptr<Conversations> conversations(new Conversations(folder, limits, std::move(tell)));
     if (folder.empty()) return conversations;
-    if (auto made = MakeFolder(folder, kPrivateFolder); !made) return Failure(made.error());
-    if (auto sorted = conversations->SortOldFiles(); !sorted) return Failure(sorted.error());
+    SKALD_TRY(MakeFolder(folder, kPrivateFolder));
+    SKALD_TRY(conversations->SortOldFiles());
     conversations->ListFolder("");
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(folder / kTenants, error)) {
@@ -85,7 +85,7 @@ Result<void> Conversations::SortOldFiles() {
     const auto tenant = text ? DecodeTenant(*text) : Result<std::string>(Failure(text.error()));
     if (!tenant || tenant->empty()) continue;  // what is none is told of when it is met
     const Key key = {OwnerOf(*tenant), entry.path().stem().string()};
-    if (auto made = MakeFolder(FolderOf(key.first), kPrivateFolder); !made) return made;
+    SKALD_TRY(MakeFolder(FolderOf(key.first), kPrivateFolder));
     std::filesystem::rename(entry.path(), FileOf(key), error);
     if (error) return Fail(ErrorCode::kFailedPrecondition, entry.path().string() + ": " + error.message());
   }
@@ -166,10 +166,9 @@ Result<std::optional<std::string>> Conversations::Text(const Key& key, bool only
 }
 
 Result<Conversation> Conversations::Read(const Key& key) {
-  const auto text = Text(key, /*only_facts=*/false);
-  if (!text) return Failure(text.error());
-  if (!*text) return NoConversation(key.second);
-  auto conversation = DecodeConversation(**text);
+  SKALD_ASSIGN(const auto text, Text(key, /*only_facts=*/false));
+  if (!text) return NoConversation(key.second);
+  auto conversation = DecodeConversation(*text);
   if (conversation && conversation->id != key.second) {
     conversation = Fail(ErrorCode::kDataLoss, "its id is '" + conversation->id.substr(0, 64) + "'");
   }
@@ -216,17 +215,16 @@ Result<void> Conversations::Write(const std::string& tenant, const Conversation&
   std::vector<Key> dropped;
   {
     const std::lock_guard lock(mutex_);
-    if (auto room = index_.Reserve(key, entry.bytes, is_bound, dropped); !room) return room;
+    SKALD_TRY(index_.Reserve(key, entry.bytes, is_bound, dropped));
   }
   RemoveFiles(dropped);
   Result<void> written;
   if (!folder_.empty()) {
     written = [&]() -> Result<void> {
-      if (auto made = MakeFolder(FolderOf(key.first), kPrivateFolder); !made) return made;
-      auto sink = FileSink::CreateAnew(FileOf(key), kPrivateFile);
-      if (!sink) return Failure(sink.error());
-      if (auto done = sink->Write(std::as_bytes(std::span(*text))); !done) return done;
-      return sink->Commit();
+      SKALD_TRY(MakeFolder(FolderOf(key.first), kPrivateFolder));
+      SKALD_ASSIGN(auto sink, FileSink::CreateAnew(FileOf(key), kPrivateFile));
+      SKALD_TRY(sink.Write(std::as_bytes(std::span(*text))));
+      return sink.Commit();
     }();
   } else {
     entry.text = std::move(text);
@@ -276,19 +274,18 @@ Result<Conversation> Conversations::Change(const std::string& tenant, const std:
   return NoThrow("a conversation", [&]() -> Result<Conversation> {
     const Key key = {OwnerOf(tenant), id};
     const std::lock_guard changing(ChangingOf(id));
-    const auto before = Read(key);
-    if (!before) return before;
-    if (version && *version != before->version) return Changed(id);
-    Conversation after = *before;
+    SKALD_ASSIGN(const auto before, Read(key));
+    if (version && *version != before.version) return Changed(id);
+    Conversation after = before;
     edit(after);
-    after.version = before->version + 1;
+    after.version = before.version + 1;
     after.updated = UnixNow();
     uint64_t turn = 0;
-    if (after.messages == before->messages) {
+    if (after.messages == before.messages) {
       const std::lock_guard lock(mutex_);
       if (const ConversationEntry* const entry = index_.Find(key)) turn = entry->turn;
     }
-    if (auto written = Write(tenant, after, turn, /*is_bound=*/true); !written) return Failure(written.error());
+    SKALD_TRY(Write(tenant, after, turn, /*is_bound=*/true));
     return after;
   });
 }
@@ -298,9 +295,8 @@ Result<void> Conversations::Delete(const std::string& tenant, const std::string&
     const Key key = {OwnerOf(tenant), id};
     const std::lock_guard changing(ChangingOf(id));
     if (version) {
-      const auto now = Read(key);
-      if (!now) return Failure(now.error());
-      if (*version != now->version) return Changed(id);
+      SKALD_ASSIGN(const auto now, Read(key));
+      if (*version != now.version) return Changed(id);
     }
     {
       const std::lock_guard lock(mutex_);
@@ -353,8 +349,7 @@ Result<uint64_t> Conversations::BeginTurn(const std::string& tenant, const std::
   return NoThrow("a conversation", [&]() -> Result<uint64_t> {
     const Key key = {OwnerOf(tenant), id};
     const std::lock_guard changing(ChangingOf(id));
-    auto conversation = Read(key);
-    if (!conversation) return Failure(conversation.error());
+    SKALD_ASSIGN(auto conversation, Read(key));
     uint64_t turn = 0;
     {
       const std::lock_guard lock(mutex_);
@@ -363,11 +358,11 @@ Result<uint64_t> Conversations::BeginTurn(const std::string& tenant, const std::
       if (entry->turn != 0) return Answering(id);
       turn = ++turns_;
     }
-    if (conversation->version != version) return Changed(id);
-    conversation->messages = messages;
-    ++conversation->version;
-    conversation->updated = UnixNow();
-    if (auto written = Write(tenant, *conversation, turn, /*is_bound=*/true); !written) {
+    if (conversation.version != version) return Changed(id);
+    conversation.messages = messages;
+    ++conversation.version;
+    conversation.updated = UnixNow();
+    if (auto written = Write(tenant, conversation, turn, /*is_bound=*/true); !written) {
       return Failure(written.error());
     }
     return turn;
@@ -385,12 +380,11 @@ Result<Conversation> Conversations::EndTurn(const std::string& tenant, const std
       if (entry == nullptr || entry->turn != turn) return Changed(id);
       entry->turn = 0;  // whatever comes of it: nobody else would end it
     }
-    auto conversation = Read(key);
-    if (!conversation) return conversation;
-    edit(*conversation);
-    ++conversation->version;
-    conversation->updated = UnixNow();
-    if (auto written = Write(tenant, *conversation, /*turn=*/0, /*is_bound=*/false); !written) {
+    SKALD_ASSIGN(auto conversation, Read(key));
+    edit(conversation);
+    ++conversation.version;
+    conversation.updated = UnixNow();
+    if (auto written = Write(tenant, conversation, /*turn=*/0, /*is_bound=*/false); !written) {
       return Failure(written.error());
     }
     return conversation;

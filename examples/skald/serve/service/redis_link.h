@@ -94,9 +94,8 @@ class RedisLink {
   template <class T, class Call>
   Result<T> CallOn(Lane& lane, Call call) {
     if (lane.store == nullptr) {
-      auto store = RedisStore::Connect(options_);
-      if (!store) return Failure(store.error());
-      lane.store = std::make_unique<const RedisStore>(*std::move(store));
+      SKALD_ASSIGN(auto store, RedisStore::Connect(options_));
+      lane.store = std::make_unique<const RedisStore>(std::move(store));
     }
     return call(*lane.store);
   }

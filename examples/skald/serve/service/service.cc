@@ -15,7 +15,7 @@ namespace skald::serve {
 Result<std::unique_ptr<Service>> Service::Start(ServedModel model, const ServiceOptions& options) {
   return NoThrow("the service", [&]() -> Result<std::unique_ptr<Service>> {
     std::unique_ptr<Service> service(new Service(std::move(model), options));
-    if (auto begun = service->Begin(options); !begun) return Failure(begun.error());
+    SKALD_TRY(service->Begin(options));
     return service;
   });
 }
@@ -28,23 +28,22 @@ Service::Service(ServedModel model, const ServiceOptions& options)
 }
 
 Result<void> Service::Begin(const ServiceOptions& options) {
-  auto conversations = Conversations::Open(options.conversations, options.conversation_limits, options.tell);
-  if (!conversations) return Failure(conversations.error());
-  conversations_ = *std::move(conversations);
-  auto responses = Conversations::Open(options.conversations.empty() ? "" : options.conversations / "responses",
-                                       options.response_limits, options.tell);
-  if (!responses) return Failure(responses.error());
-  responses_ = *std::move(responses);
-  if (auto begun = BeginStores(options); !begun) return begun;
+  SKALD_ASSIGN(auto conversations,
+               Conversations::Open(options.conversations, options.conversation_limits, options.tell));
+  conversations_ = std::move(conversations);
+  SKALD_ASSIGN(auto responses,
+               Conversations::Open(options.conversations.empty() ? "" : options.conversations / "responses",
+                                   options.response_limits, options.tell));
+  responses_ = std::move(responses);
+  SKALD_TRY(BeginStores(options));
   return BeginEngine(options);
 }
 
 Result<void> Service::BeginStores(const ServiceOptions& options) {
   if (!options.stores.empty()) {
-    auto writer = BackgroundQueue::Start(), reader = BackgroundQueue::Start();
-    if (!writer) return Failure(writer.error());
+    SKALD_ASSIGN(auto writer, BackgroundQueue::Start(), reader = BackgroundQueue::Start());
     if (!reader) return Failure(reader.error());
-    writer_ = *std::move(writer);
+    writer_ = std::move(writer);
     reader_ = *std::move(reader);
   }
   transcripts_.emplace(model_.identity, options.stores, writer_.get());
@@ -53,17 +52,15 @@ Result<void> Service::BeginStores(const ServiceOptions& options) {
     identity.adapter = named.adapter;
     const PromptCacheOptions prompt_options = {
         .max_bytes = options.prompt_bytes, .writer = writer_.get(), .reader = reader_.get()};
-    auto prompts = PromptCache::Create(model_.pool, identity, prompt_options, options.stores);
-    if (!prompts) return Failure(prompts.error());
-    prompts_[named.adapter] = *std::move(prompts);
+    SKALD_ASSIGN(auto prompts, PromptCache::Create(model_.pool, identity, prompt_options, options.stores));
+    prompts_[named.adapter] = std::move(prompts);
   }
   return {};
 }
 
 Result<void> Service::BeginEngine(const ServiceOptions& options) {
-  auto workspace = CreateWorkspace(options.workspace);
-  if (!workspace) return Failure(workspace.error());
-  workspace_.emplace(*std::move(workspace));
+  SKALD_ASSIGN(auto workspace, CreateWorkspace(options.workspace));
+  workspace_.emplace(std::move(workspace));
   EngineOptions engine_options;
   engine_options.max_running = options.max_running;
   engine_options.step_seconds = options.step_seconds;
@@ -74,9 +71,8 @@ Result<void> Service::BeginEngine(const ServiceOptions& options) {
   if (options.prompt_lookup) engine_options.drafter = &drafter_;
   filter_workers_ = std::make_unique<FilterWorkers>(std::max(1u, std::thread::hardware_concurrency() / 4));
   engine_options.filter_workers = filter_workers_.get();
-  auto engine = Engine::Create(model_.model, model_.pool, *workspace_, std::move(engine_options));
-  if (!engine) return Failure(engine.error());
-  engine_ = *std::move(engine);
+  SKALD_ASSIGN(auto engine, Engine::Create(model_.model, model_.pool, *workspace_, std::move(engine_options)));
+  engine_ = std::move(engine);
   loop_ = std::make_unique<EngineLoop>(*engine_);
   return {};
 }

@@ -21,18 +21,16 @@ constexpr size_t kMostKeyFileBytes = size_t{16} << 20;
 }  // namespace
 
 Result<SecretKey> SecretKey::Of(std::string_view key) {
-  const auto digest = Sha256().Update(key).Finish();
-  if (!digest) return Failure(digest.error());
+  SKALD_ASSIGN(const auto digest, Sha256().Update(key).Finish());
   SecretKey secret;
-  secret.digest_ = *digest;
+  secret.digest_ = digest;
   return secret;
 }
 
 Result<SecretKey> SecretKey::Load(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<SecretKey> {
-    const auto text = ReadSmallFile(path, kMostKeyFileBytes);
-    if (!text) return Failure(text.error());
-    std::istringstream words(*text);
+    SKALD_ASSIGN(const auto text, ReadSmallFile(path, kMostKeyFileBytes));
+    std::istringstream words(text);
     std::string key, more;
     if (!(words >> key) || (words >> more)) {
       return Fail(ErrorCode::kInvalidArgument, path.string() + ": expected one key and nothing else");
@@ -49,11 +47,10 @@ Tenants::Tenants() : tenants_(std::make_unique<std::list<Tenant>>()) { tenants_-
 
 Result<Tenants> Tenants::Load(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<Tenants> {
-    const auto text = ReadSmallFile(path, kMostKeyFileBytes);
-    if (!text) return Failure(text.error());
+    SKALD_ASSIGN(const auto text, ReadSmallFile(path, kMostKeyFileBytes));
     Tenants tenants;
     tenants.tenants_->clear();
-    std::istringstream lines(*text);
+    std::istringstream lines(text);
     std::string line;
     for (size_t number = 1; std::getline(lines, line); ++number) {
       if (auto read = tenants.ReadLine(line); !read) {
@@ -85,11 +82,10 @@ Result<void> Tenants::ReadLine(std::string_view line) {
   bool is_new = false;
   Tenant& tenant = TenantNamed(name, is_new);
   while (words >> limit) {
-    if (auto read = ReadLimit(limit, is_new ? &tenant : nullptr); !read) return read;
+    SKALD_TRY(ReadLimit(limit, is_new ? &tenant : nullptr));
   }
-  const auto secret = SecretKey::Of(key);
-  if (!secret) return Failure(secret.error());
-  keys_.push_back({*secret, &tenant});
+  SKALD_ASSIGN(const auto secret, SecretKey::Of(key));
+  keys_.push_back({secret, &tenant});
   return {};
 }
 

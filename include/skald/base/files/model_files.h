@@ -16,20 +16,20 @@
 namespace skald {
 
 struct ModelFiles {
-  // What holds parameters; at least one file, shards in the order of their names.
+  /// What holds parameters; at least one file, shards in the order of their names.
   std::vector<std::filesystem::path> weights;
-  // What lists the shards, and what it says of them; empty where one file is all.
+  /// What lists the shards, and what it says of them; empty where one file is all.
   std::filesystem::path index = {};
   ShardIndex shards = {};
 
-  // All of them, in the order of their names.
+  /// All of them, in the order of their names.
   std::vector<std::filesystem::path> all() const;
 };
 
-// Returns the files of the model at `path`: of a folder model.safetensors or, where there is none, the shards that
-// model.safetensors.index.json lists; of such an index (*.json) its shards; else the file itself, whatever kind it is.
-// Reads the index alone: whether there are the files that are named, and whether they hold a model, shows when they are
-// opened. Errors: kNotFound for a folder with neither file; those of ReadShardIndex.
+/// Returns the files of the model at `path`: of a folder model.safetensors or, where there is none, the shards that
+/// model.safetensors.index.json lists; of such an index (*.json) its shards; else the file itself, whatever kind it is.
+/// Reads the index alone: whether there are the files that are named, and whether they hold a model, shows when they
+/// are opened. Errors: kNotFound for a folder with neither file; those of ReadShardIndex.
 Result<ModelFiles> ModelFilesAt(const std::filesystem::path& path);
 
 }  // namespace skald

@@ -15,10 +15,10 @@
 
 namespace skald {
 
-// Most bytes of an index that is read.
+/// Most bytes of an index that is read.
 inline constexpr uint64_t kMaxShardIndex = 100'000'000;
 
-// File name of a shard -> the tensors that the index promises in it.
+/// File name of a shard -> the tensors that the index promises in it.
 using ShardIndex = std::map<std::string, std::vector<std::string>>;
 
 Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path);

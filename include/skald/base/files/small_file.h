@@ -17,13 +17,13 @@
 
 namespace skald {
 
-// Returns the bytes of the regular file at `path`. Errors name it: kNotFound; kInvalidArgument for a folder, a device,
-// a pipe or a socket; kOutOfRange for more than `max_bytes`; kFailedPrecondition where the system refuses; kDataLoss
-// where the file shrinks meanwhile. Never waits for a writer, and takes no more memory than the file has bytes.
+/// Returns the bytes of the regular file at `path`. Errors name it: kNotFound; kInvalidArgument for a folder, a device,
+/// a pipe or a socket; kOutOfRange for more than `max_bytes`; kFailedPrecondition where the system refuses; kDataLoss
+/// where the file shrinks meanwhile. Never waits for a writer, and takes no more memory than the file has bytes.
 Result<std::string> ReadSmallFile(const std::filesystem::path& path, uint64_t max_bytes);
 
-// Returns whether the regular file at `path` begins with `magic`, which has at most 16 bytes. What cannot be read does
-// not.
+/// Returns whether the regular file at `path` begins with `magic`, which has at most 16 bytes. What cannot be read does
+/// not.
 bool FileBeginsWith(const std::filesystem::path& path, std::string_view magic) noexcept;
 
 }  // namespace skald

@@ -18,7 +18,7 @@
 
 namespace skald::internal {
 
-// Returns call(), made again as long as a signal interrupts it.
+/// Returns call(), made again as long as a signal interrupts it.
 template <class Call>
 auto Uninterrupted(Call call) {
   auto result = call();
@@ -26,10 +26,10 @@ auto Uninterrupted(Call call) {
   return result;
 }
 
-// The error of the last system call, about `what`.
+/// The error of the last system call, about `what`.
 Failure SystemFailure(std::string_view what, int code = errno);
 
-// A descriptor that is closed with its owner.
+/// A descriptor that is closed with its owner.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -39,26 +39,26 @@ class Descriptor {
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
 
-  // Returns -1 and leaves errno where the system has something to report. Closed it is in any case, also where a signal
-  // interrupts the call.
+  /// Returns -1 and leaves errno where the system has something to report. Closed it is in any case, also where a
+  /// signal interrupts the call.
   int Close() { return fd_ < 0 || ::close(release()) == 0 || errno == EINTR ? 0 : -1; }
 
  private:
   int fd_;
 };
 
-// How to open what should be a regular file. Without O_NONBLOCK the name of a pipe would keep us waiting for whoever
-// writes to it.
+/// How to open what should be a regular file. Without O_NONBLOCK the name of a pipe would keep us waiting for whoever
+/// writes to it.
 inline constexpr int kOpenToRead = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 
-// Refuses what is no regular file: a folder, a device, a pipe, a socket.
+/// Refuses what is no regular file: a folder, a device, a pipe, a socket.
 Result<void> CheckRegular(const struct stat& status, std::string_view name);
 
 Descriptor OpenFile(const char* path, int flags, mode_t mode = 0);
 
-// True if nobody but ourselves and root can have written what the open file holds: a regular file that belongs to one
-// of the two, and that its group and others may not write to. Ask before believing a file in a folder where others may
-// put files too. Of the descriptor, not the name: a name may stand for another file a moment later.
+/// True if nobody but ourselves and root can have written what the open file holds: a regular file that belongs to one
+/// of the two, and that its group and others may not write to. Ask before believing a file in a folder where others may
+/// put files too. Of the descriptor, not the name: a name may stand for another file a moment later.
 bool IsTrustedFile(int fd);
 
 }  // namespace skald::internal

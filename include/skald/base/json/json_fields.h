@@ -21,13 +21,13 @@
 
 namespace skald::internal {
 
-// Which fields of an object somebody asked for, by their names with the prefix; of those inside other objects too.
+/// Which fields of an object somebody asked for, by their names with the prefix; of those inside other objects too.
 struct FieldsRead {
   std::set<std::string> names;
-  std::set<std::string> objects;  // of these, those that were read field by field
+  std::set<std::string> objects;  ///< of these, those that were read field by field
 };
 
-// A view of a JSON object; refers to all that it is made from.
+/// A view of a JSON object; refers to all that it is made from.
 class JsonFields {
  public:
   // `defaults`, which may be null, stands in for fields that `object` lacks. Errors put `prefix` before the
@@ -41,7 +41,7 @@ class JsonFields {
     return object_->contains(name);
   }
 
-  // Returns nullptr for a field that is absent or null.
+  /// Returns nullptr for a field that is absent or null.
   const nlohmann::json* Find(const char* name) const {
     if (read_ != nullptr) read_->names.insert(prefix_ + name);
     const nlohmann::json* holder = defaults_ == nullptr || object_->contains(name) ? object_ : defaults_;
@@ -79,7 +79,7 @@ class JsonFields {
     return 1.0;
   }
 
-  // Returns an array of `count` positive numbers, which must be there.
+  /// Returns an array of `count` positive numbers, which must be there.
   std::vector<float> PositiveFloats(const char* name, size_t count) const {
     std::vector<float> numbers;
     const nlohmann::json* value = FindOrFail(name, /*optional=*/false);
@@ -122,7 +122,7 @@ class JsonFields {
     return std::nullopt;
   }
 
-  // Calls take(fields) with each element of an array of objects.
+  /// Calls take(fields) with each element of an array of objects.
   template <class Take>
   void ForEachObject(const char* name, Take take) const {
     const nlohmann::json* value = Find(name);
@@ -136,13 +136,13 @@ class JsonFields {
     }
   }
 
-  // Refuses a field that is there, is not null, and is not the one value that Skald supports.
+  /// Refuses a field that is there, is not null, and is not the one value that Skald supports.
   void Expect(const char* name, const nlohmann::json& supported) const {
     const nlohmann::json* value = Find(name);
     if (value != nullptr && *value != supported) Unsupported(name, *value, Show(supported));
   }
 
-  // `why_needed` goes on with the sentence.
+  /// `why_needed` goes on with the sentence.
   void Missing(const char* name, const std::string& why_needed = "") const {
     Report(ErrorCode::kNotFound, name, "is missing or null" + why_needed);
   }
@@ -158,7 +158,7 @@ class JsonFields {
     Report(ErrorCode::kUnsupported, name, "is " + Show(value) + "; what Skald supports is " + supported);
   }
 
-  // Refuses a field that nothing reads in a file of this kind.
+  /// Refuses a field that nothing reads in a file of this kind.
   void Unknown(const char* name, const nlohmann::json& value, std::string_view kind) const {
     Report(ErrorCode::kUnsupported, name,
            "is " + Show(value) + ", and Skald does not know this field of " + std::string(kind) +
@@ -176,7 +176,7 @@ class JsonFields {
     if (!*error_) *error_ = Error{code, prefix_ + name + " " + what};
   }
 
-  // One short line of ASCII. (Printing containers would recurse as deep as they are nested.)
+  /// One short line of ASCII. (Printing containers would recurse as deep as they are nested.)
   static std::string Show(const nlohmann::json& value) {
     constexpr size_t kMaxShown = 60;
     if (value.is_object()) return "an object";

@@ -24,10 +24,10 @@
 
 namespace skald::internal {
 
-// Empties a value without asking for memory.
+/// Empties a value without asking for memory.
 void Dismantle(nlohmann::json& value) noexcept;
 
-// Dismantles a value before it goes: declare it right behind the value.
+/// Dismantles a value before it goes: declare it right behind the value.
 class JsonGuard {
  public:
   explicit JsonGuard(nlohmann::json& value) : value_(value) {}
@@ -39,14 +39,14 @@ class JsonGuard {
   nlohmann::json& value_;
 };
 
-// What becomes of a name that an object gives twice.
+/// What becomes of a name that an object gives twice.
 enum class RepeatedNames {
-  kLastCounts,  // the value is the last one's, the place the first one's
-  kRefused,     // parsers commonly keep one of them, so two programs could read one text differently
+  kLastCounts,  ///< the value is the last one's, the place the first one's
+  kRefused,     ///< parsers commonly keep one of them, so two programs could read one text differently
 };
 
-// Builds a value from the parts of a text, in place. `Tree` is nlohmann::json, or ordered_json, which keeps the order
-// of names and would search all of an object's names for each one that is added.
+/// Builds a value from the parts of a text, in place. `Tree` is nlohmann::json, or ordered_json, which keeps the order
+/// of names and would search all of an object's names for each one that is added.
 template <class Tree>
 class JsonTreeBuilder final : public JsonEvents {
  public:
@@ -55,7 +55,7 @@ class JsonTreeBuilder final : public JsonEvents {
   explicit JsonTreeBuilder(Tree& root, RepeatedNames same_names = RepeatedNames::kLastCounts)
       : next_(&root), same_names_(same_names) {}
 
-  // Continues a sentence about the text; empty where nothing is wrong with it.
+  /// Continues a sentence about the text; empty where nothing is wrong with it.
   const std::string& complaint() const { return complaint_; }
 
   bool start_object(size_t /*elements*/) override { return Open(Json::value_t::object); }
@@ -89,10 +89,10 @@ class JsonTreeBuilder final : public JsonEvents {
   static constexpr bool kIsOrdered = std::is_same_v<Tree, nlohmann::ordered_json>;
   struct Level {
     Tree* value;
-    std::map<std::string, size_t> places;  // of an ordered object's names
+    std::map<std::string, size_t> places;  ///< of an ordered object's names
   };
 
-  // The member of the innermost object, or null.
+  /// The member of the innermost object, or null.
   Tree* FindMember(const std::string& name) {
     auto& object = open_.back().value->template get_ref<typename Tree::object_t&>();
     if constexpr (kIsOrdered) {
@@ -116,7 +116,7 @@ class JsonTreeBuilder final : public JsonEvents {
     }
   }
 
-  // Where the next value goes: behind its name, or at the end of an array.
+  /// Where the next value goes: behind its name, or at the end of an array.
   Tree& Place() {
     if (next_ != nullptr) return *std::exchange(next_, nullptr);
     return open_.back().value->emplace_back(nullptr);
@@ -137,15 +137,15 @@ class JsonTreeBuilder final : public JsonEvents {
     return true;
   }
 
-  Tree* next_;               // null in an array
-  std::vector<Level> open_;  // objects and arrays that have not ended, the outermost first
+  Tree* next_;               ///< null in an array
+  std::vector<Level> open_;  ///< objects and arrays that have not ended, the outermost first
   const RepeatedNames same_names_;
   std::string complaint_;
 };
 using JsonBuilder = JsonTreeBuilder<nlohmann::json>;
 
-// Parses `text` into `root`, which its caller guards where memory may run out. Returns "" or a complaint that continues
-// a sentence about the text; `root` is then a part of what was read.
+/// Parses `text` into `root`, which its caller guards where memory may run out. Returns "" or a complaint that
+/// continues a sentence about the text; `root` is then a part of what was read.
 template <class Tree>
 std::string ParseJson(std::string_view text, Tree& root, const JsonLimits& limits = {},
                       RepeatedNames same_names = RepeatedNames::kLastCounts) {

@@ -16,11 +16,11 @@
 
 namespace skald::internal {
 
-// Deeper than any file that is read here goes.
+/// Deeper than any file that is read here goes.
 inline constexpr size_t kMaxStrictJsonDepth = 8;
 
-// Parses `text` into `root`, which its caller guards. Returns "" or a complaint that continues a sentence about the
-// text.
+/// Parses `text` into `root`, which its caller guards. Returns "" or a complaint that continues a sentence about the
+/// text.
 inline std::string ParseStrictJson(std::string_view text, nlohmann::json& root) {
   return ParseJson(text, root, {.depth = kMaxStrictJsonDepth}, RepeatedNames::kRefused);
 }

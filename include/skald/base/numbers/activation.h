@@ -15,15 +15,15 @@ namespace skald {
 
 enum class Activation : uint8_t {
   kSilu,
-  kGeluTanh,     // the tanh approximation of GELU, Hendrycks and Gimpel 2016 (arXiv:1606.08415)
-  kGeluErf,      // the exact, erf form
-  kReluSquared,  // max(x, 0)^2, So et al. 2021 (arXiv:2109.08668)
+  kGeluTanh,     ///< the tanh approximation of GELU, Hendrycks and Gimpel 2016 (arXiv:1606.08415)
+  kGeluErf,      ///< the exact, erf form
+  kReluSquared,  ///< max(x, 0)^2, So et al. 2021 (arXiv:2109.08668)
   // A gate alone: of gate g and up u, both kept from growing beyond 7, g sigmoid(1.702 g) (u + 1)
   // (https://github.com/openai/gpt-oss, gpt_oss/torch/model.py).
   kClampedSwiglu,
 };
 
-// The names that Hugging Face's config.json uses.
+/// The names that Hugging Face's config.json uses.
 constexpr std::string_view NameOf(Activation activation) {
   switch (activation) {
     case Activation::kSilu:
@@ -40,16 +40,16 @@ constexpr std::string_view NameOf(Activation activation) {
   return "unknown";
 }
 
-// A function of a user's own: an object that is called with one element and gives one. It says, as layers do
-// (component.h), its name and the members that change a number:
-//   struct Softsign {
-//     static constexpr std::string_view kName = "softsign";
-//     friend constexpr bool operator==(const Softsign&, const Softsign&) = default;
-//     static constexpr void VisitFields(auto& self, auto&& visit) {}
-//     float operator()(float x) const { return x / (1.0f + std::abs(x)); }
-//   };
-// Its result must be the same on all machines that share saved state: std::exp, for one, may differ in the last bit
-// from one C library to the next.
+/// A function of a user's own: an object that is called with one element and gives one. It says, as layers do
+/// (component.h), its name and the members that change a number:
+///   struct Softsign {
+///     static constexpr std::string_view kName = "softsign";
+///     friend constexpr bool operator==(const Softsign&, const Softsign&) = default;
+///     static constexpr void VisitFields(auto& self, auto&& visit) {}
+///     float operator()(float x) const { return x / (1.0f + std::abs(x)); }
+///   };
+/// Its result must be the same on all machines that share saved state: std::exp, for one, may differ in the last bit
+/// from one C library to the next.
 template <class F>
 concept OwnActivation = std::copyable<F> && std::equality_comparable<F> && requires(const F& function) {
   { F::kName } -> std::convertible_to<std::string_view>;
@@ -60,8 +60,8 @@ concept OwnActivation = std::copyable<F> && std::equality_comparable<F> && requi
 template <class F>
 concept AnyActivation = std::same_as<F, Activation> || OwnActivation<F>;
 
-// Names a type of layers that applies an activation of type F. Ours is a member of the layer, a user's own a part of
-// the layer's type.
+/// Names a type of layers that applies an activation of type F. Ours is a member of the layer, a user's own a part of
+/// the layer's type.
 template <AnyActivation F>
 constexpr FixedText NameWithActivation(std::string_view layer) {
   if constexpr (OwnActivation<F>) {

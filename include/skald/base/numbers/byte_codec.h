@@ -24,7 +24,7 @@ class ByteWriter {
     Append(std::as_bytes(std::span(&value, 1)));
   }
 
-  // A length as 64 bits, then the elements.
+  /// A length as 64 bits, then the elements.
   template <class T>
   void PutList(std::span<const T> values) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -40,13 +40,13 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Once a read fails all later ones do, and return zeros or nothing; ask ok() at the end.
+/// Once a read fails all later ones do, and return zeros or nothing; ask ok() at the end.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   bool ok() const { return ok_; }
-  // True when everything was read and nothing is left.
+  /// True when everything was read and nothing is left.
   bool Finished() const { return ok_ && rest_.empty(); }
 
   template <class T>
@@ -62,10 +62,10 @@ class ByteReader {
     return GetElements<T>(GetCount(sizeof(T)));
   }
 
-  // A list of characters, where it lies.
+  /// A list of characters, where it lies.
   std::string_view GetText();
 
-  // The elements of a list whose length was read and looked at before.
+  /// The elements of a list whose length was read and looked at before.
   template <class T>
   std::vector<T> GetElements(size_t count) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -76,7 +76,7 @@ class ByteReader {
     return values;
   }
 
-  // A number of things that follow, each of which takes at least `min_bytes`; more than could be there is a failure.
+  /// A number of things that follow, each of which takes at least `min_bytes`; more than could be there is a failure.
   size_t GetCount(size_t min_bytes);
 
  private:

@@ -11,10 +11,10 @@
 
 namespace skald {
 
-// All zeros stand for nothing, where there may be nothing.
+/// All zeros stand for nothing, where there may be nothing.
 using Sha256Digest = std::array<std::byte, 32>;
 
-// Returns the first of its hexadecimal digits, which tell digests apart for people.
+/// Returns the first of its hexadecimal digits, which tell digests apart for people.
 std::string ShortHex(const Sha256Digest& digest);
 
 }  // namespace skald

@@ -13,7 +13,7 @@
 
 namespace skald {
 
-// FNV-1a (Fowler, Noll and Vo) over the bytes of every number that is added, as 64 bits, lowest byte first.
+/// FNV-1a (Fowler, Noll and Vo) over the bytes of every number that is added, as 64 bits, lowest byte first.
 class Fingerprint64 {
  public:
   template <class T>
@@ -23,7 +23,7 @@ class Fingerprint64 {
     for (int shift = 0; shift < 64; shift += 8) hash_ = (hash_ ^ ((bits >> shift) & 0xFFu)) * 0x100000001B3u;
     return *this;
   }
-  // A float counts as the double of the same value.
+  /// A float counts as the double of the same value.
   constexpr Fingerprint64& Add(double value) { return Add(std::bit_cast<uint64_t>(value)); }
 
   constexpr uint64_t value() const { return hash_; }

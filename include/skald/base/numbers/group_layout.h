@@ -31,14 +31,14 @@ decltype(auto) VisitTypes(WeightTypeList<First, Others...>, DType type, Function
 
 }  // namespace internal
 
-// Calls `function.template operator()<T>()` with the C++ type in which a matrix of this type is packed. kF16, which is
-// none, counts as the last one.
+/// Calls `function.template operator()<T>()` with the C++ type in which a matrix of this type is packed. kF16, which is
+/// none, counts as the last one.
 template <class Function>
 decltype(auto) VisitWeightType(DType type, Function&& function) {
   return internal::VisitTypes(AllWeights{}, type, function);
 }
 
-// What K of a packed matrix is padded to, and the bytes of a packed matrix [n, k].
+/// What K of a packed matrix is padded to, and the bytes of a packed matrix [n, k].
 template <class T>
 constexpr size_t PaddedK(size_t k) {
   if constexpr (kIsGrouped<T>)
@@ -54,7 +54,7 @@ constexpr size_t PackedBytes(size_t n, size_t k) {
     return RoundUp(n, kLanes) * PaddedK<T>(k) * sizeof(T);
 }
 
-// Returns element (n, k) of a packed matrix of any type, as a float.
+/// Returns element (n, k) of a packed matrix of any type, as a float.
 template <class T>
 float ElementOf(const T* weights, size_t n, size_t k, size_t padded_k) {
   if constexpr (kIsGrouped<T>) {
@@ -65,22 +65,22 @@ float ElementOf(const T* weights, size_t n, size_t k, size_t padded_k) {
   }
 }
 
-// Activations that share one scale. GGML quantises the activations of its K-quants by the same number.
+/// Activations that share one scale. GGML quantises the activations of its K-quants by the same number.
 inline constexpr size_t kActivationBlock = 256;
 
-// Groups of activations, whose codes lie together, and the finest grouping of their sums.
+/// Groups of activations, whose codes lie together, and the finest grouping of their sums.
 inline constexpr size_t kActivationGroup = 32, kActivationSum = 16;
 
-// Rows of activations as int8: value = scale * code, a scale for each block of kActivationBlock terms. Sixteen rows
-// lie together, group by group, so that a group of them is one AMX tile; few rows lie in eights, and a single row by
-// itself. Kernels read the rows that pad the last ones along with them, for sums that nobody reads: they are zeros.
-// Does not own its memory.
+/// Rows of activations as int8: value = scale * code, a scale for each block of kActivationBlock terms. Sixteen rows
+/// lie together, group by group, so that a group of them is one AMX tile; few rows lie in eights, and a single row by
+/// itself. Kernels read the rows that pad the last ones along with them, for sums that nobody reads: they are zeros.
+/// Does not own its memory.
 struct QuantizedRows {
-  size_t height;    // 1 for one row, 8 for up to 8, else 16
-  size_t padded_k;  // a multiple of kGroupPadding
-  int8_t* codes;    // [rows / height][padded_k / 32][height][32]
-  float* scales;    // [rows / height][blocks][height]
-  int16_t* sums;    // [rows / height][padded_k / 32][height][2]: the sums of 16 codes
+  size_t height;    ///< 1 for one row, 8 for up to 8, else 16
+  size_t padded_k;  ///< a multiple of kGroupPadding
+  int8_t* codes;    ///< [rows / height][padded_k / 32][height][32]
+  float* scales;    ///< [rows / height][blocks][height]
+  int16_t* sums;    ///< [rows / height][padded_k / 32][height][2]: the sums of 16 codes
 
   static constexpr size_t Height(size_t rows) { return rows == 1 ? 1 : rows <= 8 ? 8 : kLanes; }
   static constexpr size_t Blocks(size_t padded_k) { return RoundUp(padded_k, kActivationBlock) / kActivationBlock; }
@@ -89,17 +89,17 @@ struct QuantizedRows {
     return RoundUp(RoundUp(rows, Height(rows)) * words * 4, kAlignment);
   }
 
-  // `memory` holds Bytes(rows, padded_k).
+  /// `memory` holds Bytes(rows, padded_k).
   static QuantizedRows In(std::byte* memory, size_t rows, size_t padded_k);
 
-  // Where term k of a row is found; k is a multiple of what the array counts.
+  /// Where term k of a row is found; k is a multiple of what the array counts.
   int8_t* CodesAt(size_t row, size_t k) const;
   float* ScaleAt(size_t row, size_t k) const;
   int16_t* SumAt(size_t row, size_t k) const;
 };
 
-// What a matrix of T is multiplied by: T in the order of PreparedIndex, or quantised rows. T may be const where they
-// are read.
+/// What a matrix of T is multiplied by: T in the order of PreparedIndex, or quantised rows. T may be const where they
+/// are read.
 template <class T>
 using Prepared = std::conditional_t<kIsGrouped<std::remove_const_t<T>>, QuantizedRows, T*>;
 

@@ -24,13 +24,13 @@
 
 namespace skald {
 
-// The fewest terms of a pack, of which activations are padded to a multiple: so many that the scales of 16 outputs fill
-// whole cache lines.
+/// The fewest terms of a pack, of which activations are padded to a multiple: so many that the scales of 16 outputs
+/// fill whole cache lines.
 inline constexpr size_t kGroupPadding = 64;
 
-// Codes of kBits bits of kPlaneTerms neighbouring terms of 16 outputs: kRows rows of four terms each, whose bits lie
-// apart. The low plane has two bits of each code, or four where there are as many; the first rows have the lowest bits
-// of its bytes. Bits beyond those are in the high plane, all rows in one byte, the first one lowest.
+/// Codes of kBits bits of kPlaneTerms neighbouring terms of 16 outputs: kRows rows of four terms each, whose bits lie
+/// apart. The low plane has two bits of each code, or four where there are as many; the first rows have the lowest bits
+/// of its bytes. Bits beyond those are in the high plane, all rows in one byte, the first one lowest.
 template <size_t kPlaneTerms, size_t kBits>
 struct CodePlanes {
   static constexpr size_t kTerms = kPlaneTerms, kRows = kTerms / 4, kLowBits = kBits < 4 ? 2 : 4;
@@ -47,7 +47,7 @@ requires(kBits == 2 || kBits == 4)  //
   uint8_t low[kLowRows][kLanes][4];
 };
 
-// What all types say of themselves. The code kZeroCode stands for zero.
+/// What all types say of themselves. The code kZeroCode stands for zero.
 template <DType kDType, size_t kPackTerms, size_t kGroupTerms, size_t kBits, int kZeroCode = 0>
 struct GroupType {
   static constexpr DType kType = kDType;
@@ -83,22 +83,22 @@ struct Q5_1 : GroupType<DType::kQ5_1, 64, 32, 5> {
   CodePlanes<32, 5> codes[kGroups];
 };
 
-// Holds exactly what the many block types of GGUF mean (weights/types/code_group.h).
+/// Holds exactly what the many block types of GGUF mean (weights/types/code_group.h).
 struct Q8A : GroupType<DType::kQ8A, 64, 16, 8> {
   float scales[kGroups][kLanes], offsets[kGroups][kLanes];
   int8_t codes[kGroups][kGroup / 4][kLanes][4];
 };
 
-// Codes are the numbers of values in a fixed list: weight = scale * kValues[code]. GGUF's.
+/// Codes are the numbers of values in a fixed list: weight = scale * kValues[code]. GGUF's.
 struct IQ4_NL : GroupType<DType::kIQ4_NL, 64, 32, 4> {
   static constexpr int8_t kValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
   uint16_t scales[kGroups][kLanes];
   CodePlanes<32, 4> codes[kGroups];
 };
 
-// The same with the values of four-bit floats (e2m1), doubled, and scales that are half as large: MXFP4 of the OCP
-// Microscaling Formats specification (v1.0), GGUF's type and that of gpt-oss. The scales 2^-127 and 2^-126 times one
-// half are subnormal numbers and count as zero, as such do everywhere (R6).
+/// The same with the values of four-bit floats (e2m1), doubled, and scales that are half as large: MXFP4 of the OCP
+/// Microscaling Formats specification (v1.0), GGUF's type and that of gpt-oss. The scales 2^-127 and 2^-126 times one
+/// half are subnormal numbers and count as zero, as such do everywhere (R6).
 struct MXFP4 : GroupType<DType::kMXFP4, 128, 32, 4> {
   static constexpr int8_t kValues[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   uint8_t scales[kGroups][kLanes];
@@ -109,7 +109,7 @@ struct MXFP4 : GroupType<DType::kMXFP4, 128, 32, 4> {
 // where it says otherwise, which the small numbers of each group multiply:
 // weight = scale * scales * (code - kZero) - minimum * minima. GGUF has types of the same names but for Q6A.
 
-// The number of a group's scale is in the low half of a byte, that of its minimum in the high one.
+/// The number of a group's scale is in the low half of a byte, that of its minimum in the high one.
 struct Q2_K : GroupType<DType::kQ2_K, 256, 16, 2> {
   uint16_t scale[kLanes], minimum[kLanes];
   uint8_t both[kGroups][kLanes];
@@ -140,14 +140,14 @@ struct Q6_K : GroupType<DType::kQ6_K, 256, 16, 6, 32> {
   CodePlanes<16, 6> codes[16];
 };
 
-// What holds exactly all that these types but IQ4_XS mean. For types that are stacked in one matrix.
+/// What holds exactly all that these types but IQ4_XS mean. For types that are stacked in one matrix.
 struct Q6A : GroupType<DType::kQ6A, 256, 16, 6> {
   float scale[kLanes], minimum[kLanes];
   int8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
   CodePlanes<16, 6> codes[16];
 };
 
-// With the list of IQ4_NL.
+/// With the list of IQ4_NL.
 struct IQ4_XS : GroupType<DType::kIQ4_XS, 256, 32, 4> {
   static constexpr auto& kValues = IQ4_NL::kValues;
   uint16_t scale[kLanes], unused[kLanes];
@@ -167,8 +167,8 @@ inline constexpr DType kDTypeOf<T> = T::kType;
 template <class T>
 inline constexpr bool kIsGrouped = IsGrouped(kDTypeOf<T>);
 
-// The types that the matrices of a model may have, in memory. A program compiles what it does with matrices for each of
-// them, kernels above all.
+/// The types that the matrices of a model may have, in memory. A program compiles what it does with matrices for each
+/// of them, kernels above all.
 template <class... Ts>
 struct WeightTypeList {};
 
@@ -176,31 +176,31 @@ using FloatWeights = WeightTypeList<float, bf16>;
 using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
                                   Q6A, IQ4_XS, bf16>;
 
-// Whether T has scales of scales.
+/// Whether T has scales of scales.
 template <class T>
 concept NestedScales = requires(const T& pack) {
   pack.scale;
 };
 
-// Whether something is added to T's products, or subtracted.
+/// Whether something is added to T's products, or subtracted.
 template <class T>
 concept HasOffsets = requires(const T& pack) {
   pack.offsets;
 }
 || requires(const T& pack) { pack.minimum; };
 
-// Whether T's codes are the numbers of values in a list.
+/// Whether T's codes are the numbers of values in a list.
 template <class T>
 concept ListsValues = requires {
   T::kValues;
 };
 
-// Returns a scale, as a type stores it, as a number.
+/// Returns a scale, as a type stores it, as a number.
 inline float ScaleOf(uint16_t half) { return FromHalf(half); }
 inline float ScaleOf(float scale) { return scale; }
 float ScaleOf(uint8_t exponent);
 
-// Returns the code of term i of one output.
+/// Returns the code of term i of one output.
 template <size_t kTerms, size_t kBits>
 unsigned CodeAt(const CodePlanes<kTerms, kBits>& planes, size_t lane, size_t i) {
   using Planes = CodePlanes<kTerms, kBits>;
@@ -213,7 +213,7 @@ unsigned CodeAt(const CodePlanes<kTerms, kBits>& planes, size_t lane, size_t i) 
   return code;
 }
 
-// Writes the codes of all terms of one output, four at a time: those of a row are the bytes of a word.
+/// Writes the codes of all terms of one output, four at a time: those of a row are the bytes of a word.
 template <size_t kTerms, size_t kBits>
 void SetCodes(const uint8_t* codes, size_t lane, CodePlanes<kTerms, kBits>& planes) {
   using Planes = CodePlanes<kTerms, kBits>;
@@ -232,11 +232,11 @@ void SetCodes(const uint8_t* codes, size_t lane, CodePlanes<kTerms, kBits>& plan
   if constexpr (Planes::kHighBits > 0) std::memcpy(planes.high[0][lane], &high, sizeof(high));
 }
 
-// The terms that T's codes are together for.
+/// The terms that T's codes are together for.
 template <class T>
 inline constexpr size_t kPlaneTerms = std::remove_reference_t<decltype(T{}.codes[0])>::kTerms;
 
-// Returns what the code at term k of one output of a pack stands for.
+/// Returns what the code at term k of one output of a pack stands for.
 template <class T>
 int ValueAt(const T& pack, size_t lane, size_t k) {
   if constexpr (T::kCodeBits == 8) {
@@ -250,7 +250,7 @@ int ValueAt(const T& pack, size_t lane, size_t k) {
   }
 }
 
-// Returns the numbers of a group, of one output.
+/// Returns the numbers of a group, of one output.
 template <NestedScales T>
 int ScaleNumberAt(const T& pack, size_t group, size_t lane) {
   return pack.scales[group][lane];
@@ -262,7 +262,7 @@ int MinimumNumberAt(const T& pack, size_t group, size_t lane) {
 inline int ScaleNumberAt(const Q2_K& pack, size_t group, size_t lane) { return pack.both[group][lane] & 15; }
 inline int MinimumNumberAt(const Q2_K& pack, size_t group, size_t lane) { return pack.both[group][lane] >> 4; }
 
-// The weight at term k of one output of a pack. Products of a scale and a group's number are exact.
+/// The weight at term k of one output of a pack. Products of a scale and a group's number are exact.
 template <class T>
 requires kIsGrouped<T>
 float WeightAt(const T& pack, size_t lane, size_t k) {

@@ -18,7 +18,7 @@
 
 namespace skald {
 
-// Error: kResourceExhausted where libcrypto has no memory, or its configuration forbids SHA-256.
+/// Error: kResourceExhausted where libcrypto has no memory, or its configuration forbids SHA-256.
 inline Result<Sha256Digest> HmacSha256(std::span<const std::byte> key, std::span<const std::byte> message) {
   Sha256Digest code;
   unsigned size = 0;
@@ -29,7 +29,7 @@ inline Result<Sha256Digest> HmacSha256(std::span<const std::byte> key, std::span
   return internal::FailAbout(ErrorCode::kResourceExhausted, "libcrypto", "it could not compute an authentication code");
 }
 
-// Whether two codes are the same; takes as long wherever they differ.
+/// Whether two codes are the same; takes as long wherever they differ.
 inline bool IsSameCode(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

@@ -19,9 +19,9 @@ namespace skald {
 
 using bf16 = hwy::bfloat16_t;
 
-// Element types of parameters in files, of packed matrices and of cached keys and values. Those from kQ8_0 on are
-// group-quantised (base/numbers/group_types.h) and only for packed matrices, but for kI8, which is only for the cache:
-// codes, with a scale for each token and head. Formats know them by their order.
+/// Element types of parameters in files, of packed matrices and of cached keys and values. Those from kQ8_0 on are
+/// group-quantised (base/numbers/group_types.h) and only for packed matrices, but for kI8, which is only for the cache:
+/// codes, with a scale for each token and head. Formats know them by their order.
 enum class DType : uint8_t {
   kF32,
   kF16,
@@ -46,10 +46,10 @@ enum class DType : uint8_t {
 
 constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0 && type != DType::kI8; }
 
-// Whether matrices may have this type in memory.
+/// Whether matrices may have this type in memory.
 constexpr bool IsWeightType(DType type) { return type != DType::kF16 && type != DType::kI8; }
 
-// Bytes of one element, of the types that have such.
+/// Bytes of one element, of the types that have such.
 constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : type == DType::kI8 ? 1 : 2; }
 
 constexpr std::string_view NameOf(DType type) {
@@ -60,7 +60,7 @@ constexpr std::string_view NameOf(DType type) {
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
-// Returns the entry with this `type` of a table, or null.
+/// Returns the entry with this `type` of a table, or null.
 template <class Entry>
 const Entry* FindType(std::span<const Entry> table, DType type) {
   for (const Entry& entry : table) {
@@ -74,21 +74,21 @@ inline constexpr DType kDTypeOf = sizeof(T) == 4   ? DType::kF32
                                   : sizeof(T) == 2 ? DType::kBF16
                                                    : DType::kI8;
 
-// Returns `value` rounded to bfloat16, to nearest, ties to even (arithmetic contract, R1). NaN stays NaN.
+/// Returns `value` rounded to bfloat16, to nearest, ties to even (arithmetic contract, R1). NaN stays NaN.
 bf16 RoundToBF16(float value);
 
 float ToFloat(bf16 value);
 inline float ToFloat(float value) { return value; }
 inline float ToFloat(int8_t code) { return code; }
 
-// Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it vectorise, and without
-// arithmetic on subnormal numbers, which a caller may have told the CPU to flush to zero.
+/// Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it vectorise, and without
+/// arithmetic on subnormal numbers, which a caller may have told the CPU to flush to zero.
 float FromHalf(uint16_t bits);
 
-// Returns the bits of `value` rounded to IEEE binary16, to nearest, ties to even; beyond its range infinity.
+/// Returns the bits of `value` rounded to IEEE binary16, to nearest, ties to even; beyond its range infinity.
 inline uint16_t ToHalf(float value) { return std::bit_cast<uint16_t>(hwy::F16FromF32(value)); }
 
-// Returns `value` as a T: rounded for bf16, unchanged for float.
+/// Returns `value` as a T: rounded for bf16, unchanged for float.
 template <class T>
 inline T FromFloat(float value) {
   if constexpr (sizeof(T) == sizeof(float))

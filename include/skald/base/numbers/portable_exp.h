@@ -13,8 +13,8 @@
 
 namespace skald {
 
-// Returns e^x for x <= 0 with a relative error below 2 * 2^-53; below x = -700, where e^x < 1e-304,
-// returns 0.
+/// Returns e^x for x <= 0 with a relative error below 2 * 2^-53; below x = -700, where e^x < 1e-304,
+/// returns 0.
 constexpr double PortableExp(double x) {
   // x = n ln 2 + r with |r| <= ln(2) / 2. ln 2 is split so that n * kLn2High is exact: the high
   // part has 32 significant bits and |n| < 2^11 (Cody and Waite, "Software manual for the

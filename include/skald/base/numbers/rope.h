@@ -17,14 +17,14 @@ namespace skald {
 
 enum class RopeScaling : uint8_t {
   kNone,
-  kLinear,        // all frequencies divided by `factor`
-  kLlama3,        // low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
-  kLongRope,      // each frequency divided by one of `factors` (LongRoPE, Ding et al. 2024, arXiv:2402.13753)
-  kYarn,          // as kLlama3, the ramp by numbers of frequencies (YaRN, Peng et al. 2023, arXiv:2309.00071)
-  kProportional,  // the first `turning_pairs` frequencies are kept, the others are 0 (Gemma 4)
+  kLinear,        ///< all frequencies divided by `factor`
+  kLlama3,        ///< low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
+  kLongRope,      ///< each frequency divided by one of `factors` (LongRoPE, Ding et al. 2024, arXiv:2402.13753)
+  kYarn,          ///< as kLlama3, the ramp by numbers of frequencies (YaRN, Peng et al. 2023, arXiv:2309.00071)
+  kProportional,  ///< the first `turning_pairs` frequencies are kept, the others are 0 (Gemma 4)
 };
 
-// The names that Hugging Face's config.json uses.
+/// The names that Hugging Face's config.json uses.
 constexpr std::string_view NameOf(RopeScaling scaling) {
   switch (scaling) {
     case RopeScaling::kNone:
@@ -43,26 +43,26 @@ constexpr std::string_view NameOf(RopeScaling scaling) {
   return "unknown";
 }
 
-// Rotary position embedding, Su et al. 2021 (arXiv:2104.09864), in the half-split layout: element i of a head
-// is rotated together with element i + head_dim / 2.
+/// Rotary position embedding, Su et al. 2021 (arXiv:2104.09864), in the half-split layout: element i of a head
+/// is rotated together with element i + head_dim / 2.
 struct RopeSpec {
   double base = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double low_frequency_factor = 1.0;  // kLlama3, kYarn: turns within original_context between which the ramp lies
+  double low_frequency_factor = 1.0;  ///< kLlama3, kYarn: turns within original_context between which the ramp lies
   double high_frequency_factor = 4.0;
-  double original_context = 8192.0;  // kLlama3, kLongRope, kYarn: tokens the model was first trained on
-  // kLongRope, [rotary_dim / 2]. A model may have short ones too, for conversations of at most original_context tokens:
-  // which ones a cache has its token limit decides, see RopeFor.
+  double original_context = 8192.0;  ///< kLlama3, kLongRope, kYarn: tokens the model was first trained on
+  /// kLongRope, [rotary_dim / 2]. A model may have short ones too, for conversations of at most original_context
+  /// tokens: which ones a cache has its token limit decides, see RopeFor.
   std::vector<float> factors = {};
   std::vector<float> short_factors = {};
-  float attention_factor = 1.0f;  // cosines and sines are multiplied by it
-  bool whole_ramp = false;        // kYarn: the ramp begins and ends at whole numbers of frequencies
-  int turning_pairs = 0;          // kProportional
+  float attention_factor = 1.0f;  ///< cosines and sines are multiplied by it
+  bool whole_ramp = false;        ///< kYarn: the ramp begins and ends at whole numbers of frequencies
+  int turning_pairs = 0;          ///< kProportional
 
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
 
-  // Calls visit(name, member) for every member.
+  /// Calls visit(name, member) for every member.
   template <class Self, class Visitor>
   static constexpr void VisitFields(Self& self, Visitor&& visit) {
     visit("base", self.base);
@@ -79,7 +79,7 @@ struct RopeSpec {
   }
 };
 
-// Returns what is wrong with a RoPE, in a sentence, or null.
+/// Returns what is wrong with a RoPE, in a sentence, or null.
 constexpr const char* WhyImpossible(const RopeSpec& rope) {
   if (!(rope.base > 1.0)) return "The base of kRope and kSlidingRope must be greater than 1.";
   if (rope.scaling == RopeScaling::kNone && rope.factor != 1.0) {
@@ -123,8 +123,8 @@ constexpr const char* WhyImpossible(const RopeSpec& rope) {
   return nullptr;
 }
 
-// Returns the RoPE of conversations that may have `max_tokens` tokens: `rope` with one list of factors. It depends on
-// the limit and never on how long a conversation is, so that a key keeps its meaning while its conversation grows.
+/// Returns the RoPE of conversations that may have `max_tokens` tokens: `rope` with one list of factors. It depends on
+/// the limit and never on how long a conversation is, so that a key keeps its meaning while its conversation grows.
 constexpr RopeSpec RopeFor(RopeSpec rope, uint64_t max_tokens) {
   const bool is_short = static_cast<double>(max_tokens) <= rope.original_context;
   if (is_short && !rope.short_factors.empty()) rope.factors = rope.short_factors;
@@ -132,8 +132,8 @@ constexpr RopeSpec RopeFor(RopeSpec rope, uint64_t max_tokens) {
   return rope;
 }
 
-// Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
-// `rotary_dim` elements of a head that are rotated. Short factors are not looked at.
+/// Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
+/// `rotary_dim` elements of a head that are rotated. Short factors are not looked at.
 double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim);
 
 }  // namespace skald

@@ -31,7 +31,7 @@ inline uint64_t XxhRound(uint64_t sum, uint64_t lane) {
   return std::rotl(sum + lane * kXxhPrime[1], 31) * kXxhPrime[0];
 }
 
-// Four sums over whole stripes of 32 bytes; removes those from `data`.
+/// Four sums over whole stripes of 32 bytes; removes those from `data`.
 inline uint64_t XxhStripes(std::span<const std::byte>& data, uint64_t seed) {
   uint64_t sums[] = {seed + kXxhPrime[0] + kXxhPrime[1], seed + kXxhPrime[1], seed, seed - kXxhPrime[0]};
   for (; data.size() >= 32; data = data.subspan(32)) {

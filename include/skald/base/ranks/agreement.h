@@ -19,8 +19,8 @@
 
 namespace skald {
 
-// Returns success where every rank calls it with that; else this rank's own error, or the first that another rank has,
-// with its number. All ranks must call it.
+/// Returns success where every rank calls it with that; else this rank's own error, or the first that another rank has,
+/// with its number. All ranks must call it.
 template <class T>
 Result<void> Agree(const CommunicatorRef& ranks, const Result<T>& own) {
   // Of each rank: the code of its error, one more than it is, or 0; and what there is room for of its sentence.
@@ -47,7 +47,7 @@ Result<void> Agree(const CommunicatorRef& ranks, const Result<T>& own) {
               "rank " + std::to_string(first - words.begin()) + ": " + first->sentence);
 }
 
-// Of a rank that has nothing in its way.
+/// Of a rank that has nothing in its way.
 inline Result<void> Agree(const CommunicatorRef& ranks) { return Agree(ranks, Result<void>()); }
 
 }  // namespace skald

@@ -12,7 +12,7 @@
 
 namespace skald {
 
-// One rank among all.
+/// One rank among all.
 struct RankShare {
   size_t rank = 0;
   size_t ranks = 1;
@@ -20,7 +20,7 @@ struct RankShare {
   friend constexpr bool operator==(const RankShare&, const RankShare&) = default;
 };
 
-// Items [begin, end).
+/// Items [begin, end).
 struct PartitionedRange {
   size_t begin, end;
 
@@ -28,21 +28,21 @@ struct PartitionedRange {
   constexpr bool Contains(size_t item) const { return item >= begin && item < end; }
 };
 
-// Returns the part of `count` items that a rank gets: as many as any other or one more; the first ranks have more.
+/// Returns the part of `count` items that a rank gets: as many as any other or one more; the first ranks have more.
 constexpr PartitionedRange Partition(size_t count, const RankShare& share) {
   const auto begin = [&](size_t rank) { return (count * rank + share.ranks - 1) / share.ranks; };
   return {begin(share.rank), begin(share.rank + 1)};
 }
 
-// Whether `units` of something that cannot be divided further are partitioned at all: where some ranks would get none,
-// every rank computes all of them.
+/// Whether `units` of something that cannot be divided further are partitioned at all: where some ranks would get none,
+/// every rank computes all of them.
 constexpr bool ArePartitioned(size_t units, size_t ranks) { return ranks > 1 && units >= ranks; }
 
-// Rows or elements one after the other, `units` of equal size that are partitioned; 0: every rank has all of them.
+/// Rows or elements one after the other, `units` of equal size that are partitioned; 0: every rank has all of them.
 struct PartitionedSection {
   size_t size = 0, units = 0;
-  // How many ranks may share a unit where there are fewer units than ranks: each has one of as many parts of it at
-  // least, or a copy of the unit.
+  /// How many ranks may share a unit where there are fewer units than ranks: each has one of as many parts of it at
+  /// least, or a copy of the unit.
   size_t sharers = 1;
   bool is_copied = false;
 };
@@ -51,7 +51,7 @@ constexpr bool ArePartitioned(const PartitionedSection& section, size_t ranks) {
   return ArePartitioned(section.units * section.sharers, ranks);
 }
 
-// Whether any of the sections is partitioned.
+/// Whether any of the sections is partitioned.
 constexpr bool ArePartitioned(std::span<const PartitionedSection> sections, size_t ranks) {
   for (const PartitionedSection& section : sections) {
     if (ArePartitioned(section, ranks)) return true;
@@ -59,7 +59,7 @@ constexpr bool ArePartitioned(std::span<const PartitionedSection> sections, size
   return false;
 }
 
-// Returns what a rank has of a section.
+/// Returns what a rank has of a section.
 constexpr PartitionedRange Partition(const PartitionedSection& section, const RankShare& share) {
   if (!ArePartitioned(section, share.ranks)) return {0, section.size};
   const size_t units = section.units, unit = section.size / units;
@@ -76,7 +76,7 @@ constexpr PartitionedRange Partition(const PartitionedSection& section, const Ra
   return {begin + parts.begin * part, begin + parts.end * part};
 }
 
-// Returns what a rank has of each of some sections that follow each other: places in all of them together.
+/// Returns what a rank has of each of some sections that follow each other: places in all of them together.
 constexpr std::vector<PartitionedRange> PartitionEach(std::span<const PartitionedSection> sections,
                                                       const RankShare& share) {
   std::vector<PartitionedRange> ranges;
@@ -89,14 +89,14 @@ constexpr std::vector<PartitionedRange> PartitionEach(std::span<const Partitione
   return ranges;
 }
 
-// Returns the sections `count` times over.
+/// Returns the sections `count` times over.
 constexpr std::vector<PartitionedSection> Repeated(std::span<const PartitionedSection> sections, size_t count) {
   std::vector<PartitionedSection> all;
   for (size_t i = 0; i < count; ++i) all.insert(all.end(), sections.begin(), sections.end());
   return all;
 }
 
-// Returns how much of the sections a rank has.
+/// Returns how much of the sections a rank has.
 constexpr size_t PartitionedSize(std::span<const PartitionedSection> sections, const RankShare& share) {
   size_t sum = 0;
   for (const PartitionedRange& range : PartitionEach(sections, share)) sum += range.size();

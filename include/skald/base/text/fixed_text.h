@@ -17,7 +17,7 @@ class FixedText {
   static constexpr size_t kMaxSize = 63;
 
   constexpr FixedText() = default;
-  // What is longer than kMaxSize is cut off.
+  /// What is longer than kMaxSize is cut off.
   constexpr FixedText(const char* text) : FixedText(std::string_view(text)) {}  // NOLINT: a text is a FixedText
   constexpr FixedText(std::string_view text) : size_(std::min(text.size(), kMaxSize)) {  // NOLINT: likewise
     std::copy_n(text.begin(), size_, text_.begin());

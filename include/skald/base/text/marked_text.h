@@ -23,30 +23,30 @@ class MarkedText {
   size_t size() const { return text_.size(); }
   bool empty() const { return text_.empty(); }
 
-  // Who wrote the byte at `position`, which must be less than size().
+  /// Who wrote the byte at `position`, which must be less than size().
   Author AuthorAt(size_t position) const { return static_cast<Author>(authors_[position]); }
 
-  // Whether templates wrote all of the `count` bytes from `begin`, as far as there are so many.
+  /// Whether templates wrote all of the `count` bytes from `begin`, as far as there are so many.
   bool IsTemplates(size_t begin, size_t count) const;
 
   void Append(std::string_view text, Author author);
 
   void Append(const MarkedText& other);
 
-  // Of `other` the `count` bytes from `begin`, which is at most its size, or as many as there are.
+  /// Of `other` the `count` bytes from `begin`, which is at most its size, or as many as there are.
   void Append(const MarkedText& other, size_t begin, size_t count);
 
-  // Room for so many bytes in all; what was reserved or is in use.
+  /// Room for so many bytes in all; what was reserved or is in use.
   void Reserve(size_t bytes);
   size_t capacity() const { return text_.capacity(); }
 
-  // The `count` bytes from `begin`, which is at most size(), or as many as there are.
+  /// The `count` bytes from `begin`, which is at most size(), or as many as there are.
   MarkedText Substr(size_t begin, size_t count = std::string::npos) const;
 
   friend bool operator==(const MarkedText&, const MarkedText&) = default;
 
  private:
-  std::string text_, authors_;  // of equal size
+  std::string text_, authors_;  ///< of equal size
 };
 
 }  // namespace skald

@@ -10,8 +10,8 @@
 
 namespace skald {
 
-// Returns `text` as valid UTF-8 without control characters, which could drive the reader's terminal: a question mark
-// stands for each of them (C0, DEL and C1) and for each byte that is not part of a character.
+/// Returns `text` as valid UTF-8 without control characters, which could drive the reader's terminal: a question mark
+/// stands for each of them (C0, DEL and C1) and for each byte that is not part of a character.
 std::string Printable(std::string_view text);
 
 }  // namespace skald

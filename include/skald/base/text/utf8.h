@@ -14,22 +14,22 @@
 
 namespace skald {
 
-// What stands in a text for each byte that is not part of a valid character: U+FFFD.
+/// What stands in a text for each byte that is not part of a valid character: U+FFFD.
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 enum class Utf8Status {
-  kComplete,    // the bytes start with a valid character
-  kIncomplete,  // all bytes belong to a character of which more bytes are missing
-  kInvalid,     // no further bytes can make the first one part of a valid character
+  kComplete,    ///< the bytes start with a valid character
+  kIncomplete,  ///< all bytes belong to a character of which more bytes are missing
+  kInvalid,     ///< no further bytes can make the first one part of a valid character
 };
 
 struct Utf8Character {
   Utf8Status status;
-  size_t length;  // bytes of the character if it is complete, else 0
+  size_t length;  ///< bytes of the character if it is complete, else 0
 };
 
-// Returns what `bytes`, which must not be empty, start with. May call a character incomplete that
-// its last byte will show to be overlong, a surrogate or too large.
+/// Returns what `bytes`, which must not be empty, start with. May call a character incomplete that
+/// its last byte will show to be overlong, a surrogate or too large.
 constexpr Utf8Character FirstUtf8Character(std::string_view bytes) {
   const auto byte = [bytes](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])); };
   const uint32_t lead = byte(0);

@@ -14,7 +14,7 @@
 
 namespace skald {
 
-// A callable `void(size_t task)` that someone else owns. Valid only while that callable lives.
+/// A callable `void(size_t task)` that someone else owns. Valid only while that callable lives.
 class TaskRef {
  public:
   template <class Function>
@@ -30,19 +30,19 @@ class TaskRef {
   void (*call_)(void*, size_t);
 };
 
-// `Run(n, task)` calls task(0) .. task(n - 1) once each, in any order and on any threads, and returns when all have
-// returned. Calls may come from one thread at a time. num_workers() is how many tasks can run at once. Tasks throw
-// nothing; Run may throw what derives from std::exception, once no task is running any more.
+/// `Run(n, task)` calls task(0) .. task(n - 1) once each, in any order and on any threads, and returns when all have
+/// returned. Calls may come from one thread at a time. num_workers() is how many tasks can run at once. Tasks throw
+/// nothing; Run may throw what derives from std::exception, once no task is running any more.
 template <class E>
 concept Executor = requires(E& executor, size_t num_tasks, TaskRef task) {
   { executor.num_workers() } -> std::convertible_to<size_t>;
   executor.Run(num_tasks, task);
 };
 
-// More than any machine has; from more workers than this, work is not divided further.
+/// More than any machine has; from more workers than this, work is not divided further.
 inline constexpr size_t kMaxWorkers = size_t{1} << 16;
 
-// An Executor that someone else owns, without its type: what is compiled against it is compiled once.
+/// An Executor that someone else owns, without its type: what is compiled against it is compiled once.
 class ExecutorRef {
  public:
   template <Executor E>

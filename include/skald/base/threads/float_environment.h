@@ -31,11 +31,11 @@ class FloatEnvironment {
   // MXCSR: all masked, to nearest, flush to zero, denormals are zero. Above it the x87 control word, all masked, to
   // nearest: the C library rounds decimals by it.
   static constexpr uint64_t kContract = 0x037F00009FC0;
-  static constexpr uint64_t kPlain = 0x037F00001F80;  // the same, but denormals are numbers
+  static constexpr uint64_t kPlain = 0x037F00001F80;  ///< the same, but denormals are numbers
   static uint64_t Read();
   static void Write(uint64_t value);
 #elif HWY_ARCH_ARM_A64
-  // FPCR: FZ, and zero for all else. Above it FPSR: no flags raised.
+  /// FPCR: FZ, and zero for all else. Above it FPSR: no flags raised.
   static constexpr uint64_t kContract = uint64_t{1} << 24;
   static constexpr uint64_t kPlain = 0;
   static uint64_t Read() {
@@ -47,7 +47,7 @@ class FloatEnvironment {
     asm volatile("msr fpcr, %0\n\tmsr fpsr, %1" ::"r"(value & 0xFFFFFFFFu), "r"(value >> 32) : "memory");
   }
 #else
-  static constexpr uint64_t kContract = 0;  // no such register known here: computes as its caller does
+  static constexpr uint64_t kContract = 0;  ///< no such register known here: computes as its caller does
   static constexpr uint64_t kPlain = 0;
   static uint64_t Read() { return 0; }
   static void Write(uint64_t) {}

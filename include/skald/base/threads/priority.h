@@ -7,8 +7,8 @@
 
 namespace skald {
 
-// The calling thread has a small part of the processor time where threads that have not called this want it, and all
-// that is free otherwise. Only Linux has a priority for each thread; elsewhere nothing changes.
+/// The calling thread has a small part of the processor time where threads that have not called this want it, and all
+/// that is free otherwise. Only Linux has a priority for each thread; elsewhere nothing changes.
 void LowerThreadPriority() noexcept;
 
 }  // namespace skald

@@ -12,7 +12,7 @@
 
 namespace skald::internal {
 
-// Calls task(0) .. task(count - 1), which throw nothing, on the workers that there are.
+/// Calls task(0) .. task(count - 1), which throw nothing, on the workers that there are.
 template <class Task>
 void RunOn(const std::optional<ExecutorRef>& executor, size_t count, Task task) {
   if (executor && count > 1) return executor->Run(count, TaskRef(task));

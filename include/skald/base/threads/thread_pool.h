@@ -28,7 +28,7 @@
 
 namespace skald {
 
-// More than any machine has; asking for more is a mistake that is better refused than tried.
+/// More than any machine has; asking for more is a mistake that is better refused than tried.
 inline constexpr uint32_t kMaxThreads = 1024;
 
 class ThreadPool {
@@ -49,32 +49,32 @@ class ThreadPool {
   // Tasks are claimed by counting up the low half of `state_`; the high half numbers the runs. A worker that comes
   // late to one run thus never claims a task of the next with what it read of the last: its exchange fails.
   static constexpr uint64_t kRun = uint64_t{1} << 32;
-  static constexpr uint32_t kClosed = ~uint32_t{0};  // no task can be claimed while the fields change
-  // About 50 microseconds, longer than the gap between two operations of a decode step; then some hundred more, for
-  // which one worker may finish its last piece before another, in which any other thread that is ready goes first. To
-  // sleep and be woken costs about as much.
+  static constexpr uint32_t kClosed = ~uint32_t{0};  ///< no task can be claimed while the fields change
+  /// About 50 microseconds, longer than the gap between two operations of a decode step; then some hundred more, for
+  /// which one worker may finish its last piece before another, in which any other thread that is ready goes first. To
+  /// sleep and be woken costs about as much.
   static constexpr int kSpins = 1000, kYields = 500;
 
-  // Handles that end only where that is said: those of threads that are not in this process can be neither joined nor
-  // destroyed, and are left behind.
+  /// Handles that end only where that is said: those of threads that are not in this process can be neither joined nor
+  /// destroyed, and are left behind.
   union Handles {
     Handles() : list() {}
     ~Handles() {}
     std::vector<std::thread> list;
   };
 
-  // False where the system has no more threads, or no memory for one.
+  /// False where the system has no more threads, or no memory for one.
   bool StartThread();
 
-  // Tells a process from its children.
+  /// Tells a process from its children.
   static int64_t ThisProcess();
 
-  // `task` must live until all its tasks are done.
+  /// `task` must live until all its tasks are done.
   void Publish(uint32_t num_tasks, const TaskRef& task);
 
   void Wake();
 
-  // Returns false when there is no task left to claim.
+  /// Returns false when there is no task left to claim.
   bool RunOneTask();
 
   void Work();
@@ -89,7 +89,7 @@ class ThreadPool {
   std::atomic<uint32_t> wake_{0};
   std::atomic<bool> stop_{false};
   const int64_t process_ = ThisProcess();
-  Handles threads_;  // last: they use the members above
+  Handles threads_;  ///< last: they use the members above
 };
 
 }  // namespace skald

@@ -22,19 +22,19 @@
 
 namespace skald {
 
-// What one sequence needs.
+/// What one sequence needs.
 struct BlockClaim {
-  TableLease fresh;                            // gets the blocks; empty at first
-  std::vector<uint32_t> counts = {};           // [groups], how many blocks
-  std::span<TableLease* const> given_up = {};  // what it gives up for them
+  TableLease fresh;                            ///< gets the blocks; empty at first
+  std::vector<uint32_t> counts = {};           ///< [groups], how many blocks
+  std::span<TableLease* const> given_up = {};  ///< what it gives up for them
 };
 
-// Why a batch did not fit.
+/// Why a batch did not fit.
 struct BlockShortage {
-  size_t claim;                      // the first for which there was no room
-  uint64_t needed_bytes;             // of that claim
-  uint64_t used_bytes, limit_bytes;  // of its pool, what came before it in the batch included
-  bool is_of_system;                 // the pool would have room, but the system has no memory
+  size_t claim;                      ///< the first for which there was no room
+  uint64_t needed_bytes;             ///< of that claim
+  uint64_t used_bytes, limit_bytes;  ///< of its pool, what came before it in the batch included
+  bool is_of_system;                 ///< the pool would have room, but the system has no memory
 
   uint64_t missing_bytes() const { return needed_bytes - std::min(needed_bytes, limit_bytes - used_bytes); }
 };
@@ -69,7 +69,7 @@ class BlockExchange {
     return bytes;
   }
 
-  // After a shortage nothing has changed.
+  /// After a shortage nothing has changed.
   static std::optional<BlockShortage> TakeFor(BlockClaim& claim, size_t index) {
     BlockLedger& ledger = PoolOf(claim).ledger_;
     for (const TableLease* const lease : claim.given_up) {
@@ -82,7 +82,7 @@ class BlockExchange {
     return BlockShortage{index, needed, ledger.used_bytes(), ledger.limit_bytes(), fits};
   }
 
-  // False where the system has no memory; some of the blocks may have been taken.
+  /// False where the system has no memory; some of the blocks may have been taken.
   static bool Fill(BlockClaim& claim) {
     BlockPool& pool = PoolOf(claim);
     return NoThrow("the block pool",
@@ -99,7 +99,7 @@ class BlockExchange {
         .has_value();
   }
 
-  // Undoes what was done for a claim, step by step, the latest first.
+  /// Undoes what was done for a claim, step by step, the latest first.
   static void PutBack(BlockClaim& claim) {
     BlockLedger& ledger = PoolOf(claim).ledger_;
     for (size_t g = 0; g < claim.counts.size(); ++g) {
@@ -112,7 +112,7 @@ class BlockExchange {
     }
   }
 
-  // The blocks of what was given up are others' now.
+  /// The blocks of what was given up are others' now.
   static void Settle(BlockClaim& claim) {
     for (TableLease* const lease : claim.given_up) lease->table_.groups.clear();
   }

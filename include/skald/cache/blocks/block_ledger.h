@@ -28,28 +28,28 @@ class BlockLedger {
   uint64_t block_bytes(size_t group) const { return groups_[group].block_bytes; }
   size_t num_groups() const { return groups_.size(); }
 
-  // Takes a block with one reference, or nothing when that would pass the limit. Throws std::bad_alloc, and nothing has
-  // changed then.
+  /// Takes a block with one reference, or nothing when that would pass the limit. Throws std::bad_alloc, and nothing
+  /// has changed then.
   std::optional<BlockId> Allocate(size_t group);
 
   void AddReference(size_t group, BlockId id);
 
-  // Gives back one reference; the last one frees the block.
+  /// Gives back one reference; the last one frees the block.
   void DropReference(size_t group, BlockId id) noexcept;
 
-  // Undoes DropReference. What was done to the group since must have been undone before, latest first.
+  /// Undoes DropReference. What was done to the group since must have been undone before, latest first.
   void RestoreReference(size_t group, BlockId id) noexcept;
 
   uint32_t references(size_t group, BlockId id) const { return groups_[group].references[id]; }
 
-  // Blocks that were used before and are free now.
+  /// Blocks that were used before and are free now.
   std::span<const BlockId> free_blocks(size_t group) const { return groups_[group].free; }
 
  private:
   struct Group {
     uint64_t block_bytes;
-    std::vector<uint32_t> references;  // [blocks ever used]; 0 = free
-    std::vector<BlockId> free;         // has room for all of them
+    std::vector<uint32_t> references;  ///< [blocks ever used]; 0 = free
+    std::vector<BlockId> free;         ///< has room for all of them
   };
 
   static void AddBlock(Group& g);

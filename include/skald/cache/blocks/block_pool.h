@@ -27,16 +27,16 @@
 
 namespace skald {
 
-class BlockPeers;  // cache/block_peers.h
+class BlockPeers;  ///< cache/block_peers.h
 
-// used_bytes + available_bytes == limit_bytes, always.
+/// used_bytes + available_bytes == limit_bytes, always.
 struct PoolUsage {
   uint64_t limit_bytes;
   uint64_t used_bytes;
   uint64_t available_bytes;
 };
 
-// What a fresh block holds.
+/// What a fresh block holds.
 enum class BlockContent { kCleared, kUnspecified };
 
 class BlockPool {
@@ -44,52 +44,52 @@ class BlockPool {
   // Use CreateBlockPool or CreateLedgerPool (create.h), which check `runtime` first and make an error of an exception.
   BlockPool(const CacheLayout& layout, const RuntimeConfig& runtime, bool has_bytes = true);
 
-  // False where blocks are numbers alone: caches grow, fork and rewind, and their bytes are elsewhere.
+  /// False where blocks are numbers alone: caches grow, fork and rewind, and their bytes are elsewhere.
   bool has_bytes() const { return has_bytes_; }
-  // As given, for the runtime's token limit.
+  /// As given, for the runtime's token limit.
   const CacheLayout& layout() const { return layout_; }
   uint64_t fingerprint() const { return fingerprint_; }
   const RuntimeConfig& runtime() const { return runtime_; }
   const BlockGeometry& geometry(size_t group) const { return geometries_[group]; }
-  // Block numbers of `group` are below this.
+  /// Block numbers of `group` are below this.
   uint64_t max_blocks(size_t group) const;
 
-  // Who has the rest of the state, where this is one rank's part of it (block_peers.h); else null. Set once, before any
-  // cache is made.
+  /// Who has the rest of the state, where this is one rank's part of it (block_peers.h); else null. Set once, before
+  /// any cache is made.
   const std::shared_ptr<BlockPeers>& peers() const { return peers_; }
   void SetPeers(std::shared_ptr<BlockPeers> peers) { peers_ = std::move(peers); }
 
   PoolUsage usage() const;
 
-  // Names someone who can give up blocks when the pool is full, for as long as what this returns lives. They are asked
-  // in the order in which they were added (reclaimers.h).
+  /// Names someone who can give up blocks when the pool is full, for as long as what this returns lives. They are asked
+  /// in the order in which they were added (reclaimers.h).
   Result<Reclaimers::Registration> AddReclaimer(Reclaimer reclaimer);
 
-  // Asks for blocks to be given up, as Allocate does. Returns how many bytes that freed; 0: no one has any to give.
+  /// Asks for blocks to be given up, as Allocate does. Returns how many bytes that freed; 0: no one has any to give.
   uint64_t Reclaim(uint64_t missing_bytes) { return reclaimers_->Reclaim(missing_bytes); }
 
-  // The error for a call that needs bytes which this pool has not.
+  /// The error for a call that needs bytes which this pool has not.
   static Failure FailNoBytes();
 
-  // The error for blocks of `needed` bytes where there is no room for them.
+  /// The error for blocks of `needed` bytes where there is no room for them.
   static Failure FailFull(uint64_t used, uint64_t limit, uint64_t needed);
 
-  // Takes a block of `group` with one reference, owned by the caller, and clears it unless the caller will fill it.
-  // Error: kResourceExhausted at the byte limit, or where the system has no more memory.
+  /// Takes a block of `group` with one reference, owned by the caller, and clears it unless the caller will fill it.
+  /// Error: kResourceExhausted at the byte limit, or where the system has no more memory.
   Result<BlockId> Allocate(size_t group, BlockContent content = BlockContent::kCleared);
 
-  // Adds a reference to, or gives one back for, every block of `table`.
+  /// Adds a reference to, or gives one back for, every block of `table`.
   void AddReferences(const BlockTable& table) noexcept;
   void DropReferences(const BlockTable& table) noexcept;
 
   uint32_t references(size_t group, BlockId id) const;
 
-  // Returns the bytes of a block, or of each listed block, valid as long as the caller holds a reference to it; the
-  // pool must have bytes. A block that this pool never gave out, of a plan made on another pool, is cleared at first;
-  // std::bad_alloc is thrown where there is no memory for such a block, or for the list.
+  /// Returns the bytes of a block, or of each listed block, valid as long as the caller holds a reference to it; the
+  /// pool must have bytes. A block that this pool never gave out, of a plan made on another pool, is cleared at first;
+  /// std::bad_alloc is thrown where there is no memory for such a block, or for the list.
   std::byte* ResolveOne(size_t group, BlockId id);
   std::vector<std::byte*> Resolve(size_t group, const std::vector<BlockId>& ids);
-  // The same into `bytes`, which is at least as long.
+  /// The same into `bytes`, which is at least as long.
   void Resolve(size_t group, std::span<const BlockId> ids, std::span<std::byte*> bytes);
 
  private:
@@ -105,18 +105,18 @@ class BlockPool {
 
   static std::vector<uint64_t> BlockBytesOf(const std::vector<BlockGeometry>& geometries);
 
-  // Free blocks stay resident for reuse, but never so many that the process holds more than the limit. Called when
-  // memory was asked for and nothing is written to it yet: until then the system has not lent it.
+  /// Free blocks stay resident for reuse, but never so many that the process holds more than the limit. Called when
+  /// memory was asked for and nothing is written to it yet: until then the system has not lent it.
   void EvictSurplus() noexcept;
 
   const bool has_bytes_;
   const CacheLayout layout_;
   const uint64_t fingerprint_;
   const RuntimeConfig runtime_;
-  const std::vector<BlockGeometry> geometries_;  // [group]
+  const std::vector<BlockGeometry> geometries_;  ///< [group]
   mutable std::mutex mutex_;
-  BlockLedger ledger_;    // guarded by mutex_
-  BlockStorage storage_;  // guarded by mutex_
+  BlockLedger ledger_;    ///< guarded by mutex_
+  BlockStorage storage_;  ///< guarded by mutex_
   const std::shared_ptr<Reclaimers> reclaimers_;
   std::shared_ptr<BlockPeers> peers_;
 };

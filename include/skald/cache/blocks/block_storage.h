@@ -22,18 +22,18 @@ class BlockStorage {
  public:
   explicit BlockStorage(size_t num_groups) : groups_(num_groups) {}
 
-  // Bytes that the system has lent us, for blocks in use and for free ones kept for reuse.
+  /// Bytes that the system has lent us, for blocks in use and for free ones kept for reuse.
   uint64_t resident_bytes() const { return resident_bytes_; }
 
   bool IsResident(size_t group, BlockId id) const;
 
-  // Gives a block memory, of unspecified content, if it has none. Throws std::bad_alloc.
+  /// Gives a block memory, of unspecified content, if it has none. Throws std::bad_alloc.
   void MakeResident(size_t group, BlockId id, size_t block_bytes);
 
-  // The bytes of a resident block.
+  /// The bytes of a resident block.
   std::byte* Bytes(size_t group, BlockId id) { return At(group, id).data(); }
 
-  // Returns a block's memory to the system. Its content is gone.
+  /// Returns a block's memory to the system. Its content is gone.
   void Evict(size_t group, BlockId id);
 
  private:
@@ -43,7 +43,7 @@ class BlockStorage {
 
   AlignedBuffer<std::byte>& At(size_t group, BlockId id) const;
 
-  std::vector<std::vector<std::unique_ptr<Page>>> groups_;  // [group][id / kPageBlocks]
+  std::vector<std::vector<std::unique_ptr<Page>>> groups_;  ///< [group][id / kPageBlocks]
   uint64_t resident_bytes_ = 0;
 };
 

@@ -17,9 +17,9 @@
 
 namespace skald {
 
-// Called with how many bytes are missing, possibly by several threads at once; gives up what frees so many if it can,
-// and returns how many bytes are free now that were not. 0: it has nothing that would free any. It must not add or
-// remove reclaimers, nor take blocks of the pool.
+/// Called with how many bytes are missing, possibly by several threads at once; gives up what frees so many if it can,
+/// and returns how many bytes are free now that were not. 0: it has nothing that would free any. It must not add or
+/// remove reclaimers, nor take blocks of the pool.
 using Reclaimer = std::function<uint64_t(uint64_t missing_bytes)>;
 
 class Reclaimers {
@@ -39,15 +39,15 @@ class Reclaimers {
     std::list<Reclaimer>::iterator place_;
   };
 
-  // Error: kResourceExhausted where there is no memory for it.
+  /// Error: kResourceExhausted where there is no memory for it.
   static Result<Registration> Add(const std::shared_ptr<Reclaimers>& list, Reclaimer reclaimer);
 
-  // Returns what the first that could give anything gave.
+  /// Returns what the first that could give anything gave.
   uint64_t Reclaim(uint64_t missing_bytes);
 
  private:
   std::shared_mutex mutex_;
-  std::list<Reclaimer> reclaimers_;  // guarded by mutex_
+  std::list<Reclaimer> reclaimers_;  ///< guarded by mutex_
 };
 
 }  // namespace skald

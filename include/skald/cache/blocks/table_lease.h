@@ -22,29 +22,29 @@ class TableLease {
   // An empty sequence. Throws std::bad_alloc as a vector does.
   explicit TableLease(std::shared_ptr<BlockPool> pool);
 
-  // Takes over `table`, whose references the caller owned.
+  /// Takes over `table`, whose references the caller owned.
   TableLease(std::shared_ptr<BlockPool> pool, BlockTable table) : pool_(std::move(pool)), table_(std::move(table)) {}
 
   TableLease(TableLease&& other) noexcept;
-  // What this held goes back at once, so that what is moved from holds nothing.
+  /// What this held goes back at once, so that what is moved from holds nothing.
   TableLease& operator=(TableLease&& other) noexcept;
   ~TableLease();
 
   const BlockTable& table() const { return table_; }
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
-  // Gives the blocks back; what is left is an empty sequence.
+  /// Gives the blocks back; what is left is an empty sequence.
   void Clear() noexcept;
 
   TableLease Share() const { return Share(table_); }
 
-  // Takes a block of the pool and appends it to `group`. Errors: those of BlockPool::Allocate.
+  /// Takes a block of the pool and appends it to `group`. Errors: those of BlockPool::Allocate.
   Result<BlockId> Take(size_t group, BlockContent content = BlockContent::kCleared);
 
-  // Makes room for `count` blocks more of `group`.
+  /// Makes room for `count` blocks more of `group`.
   void Reserve(size_t group, size_t count);
 
-  // A lease on `part`, whose blocks must all be blocks of this lease.
+  /// A lease on `part`, whose blocks must all be blocks of this lease.
   TableLease Share(BlockTable part) const;
 
  private:

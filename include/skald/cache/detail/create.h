@@ -19,7 +19,7 @@ namespace internal {
 
 // Refuses what no pool can be made for.
 inline Result<void> CheckPoolSettings(const CacheLayout& layout, const RuntimeConfig& runtime) {
-  if (auto valid = CheckRuntimeConfig(runtime); !valid) return valid;
+  SKALD_TRY(CheckRuntimeConfig(runtime));
   for (const CacheGroup& group : layout.groups()) {
     if (BlockGeometry::Of(group, runtime.block_tokens, runtime.kv_type).block_bytes() > 0) continue;
     return Fail(ErrorCode::kInvalidArgument, "the cache's layout has a layer that keeps nothing");
@@ -32,7 +32,7 @@ inline Result<void> CheckPoolSettings(const CacheLayout& layout, const RuntimeCo
 SKALD_INLINE Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& layout,
                                                                 const RuntimeConfig& runtime) {
   return NoThrow("CreateBlockPool", [&]() -> Result<std::shared_ptr<BlockPool>> {
-    if (auto valid = internal::CheckPoolSettings(layout, runtime); !valid) return Failure(valid.error());
+    SKALD_TRY(internal::CheckPoolSettings(layout, runtime));
     return std::make_shared<BlockPool>(layout, runtime);
   });
 }
@@ -40,7 +40,7 @@ SKALD_INLINE Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayou
 SKALD_INLINE Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const CacheLayout& layout,
                                                                  const RuntimeConfig& runtime) {
   return NoThrow("CreateLedgerPool", [&]() -> Result<std::shared_ptr<BlockPool>> {
-    if (auto valid = internal::CheckPoolSettings(layout, runtime); !valid) return Failure(valid.error());
+    SKALD_TRY(internal::CheckPoolSettings(layout, runtime));
     return std::make_shared<BlockPool>(layout, runtime, /*has_bytes=*/false);
   });
 }
@@ -54,9 +54,8 @@ SKALD_INLINE Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool, cons
 
 SKALD_INLINE Result<KVCache> CreateKVCache(const CacheLayout& layout, const RuntimeConfig& runtime,
                                            const Sha256Digest& adapter) {
-  auto pool = CreateBlockPool(layout, runtime);
-  if (!pool) return Failure(std::move(pool.error()));
-  return CreateKVCache(std::move(*pool), adapter);
+  SKALD_ASSIGN(auto pool, CreateBlockPool(layout, runtime));
+  return CreateKVCache(std::move(pool), adapter);
 }
 
 }  // namespace skald

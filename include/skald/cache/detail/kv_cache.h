@@ -66,7 +66,7 @@ SKALD_INLINE Result<void> KVCache::Truncate(uint32_t tokens) {
 
 SKALD_INLINE Result<void> KVCache::Erase(uint32_t begin, uint32_t end) {
   return IfValid("KVCache::Erase", [&]() -> Result<void> {
-    if (auto valid = CheckEdit("erase", begin, end); !valid) return valid;
+    SKALD_TRY(CheckEdit("erase", begin, end));
     const Segments order = table().Order();
     auto edited = Edit(Concatenate(Slice(order, 0, begin), Slice(order, end, size())), begin);
     if (!edited) {
@@ -83,7 +83,7 @@ SKALD_INLINE Result<void> KVCache::Erase(uint32_t begin, uint32_t end) {
 
 SKALD_INLINE Result<void> KVCache::Shift(uint32_t begin, uint32_t end, uint32_t to) {
   return IfValid("KVCache::Shift", [&]() -> Result<void> {
-    if (auto valid = CheckEdit("shift", begin, end); !valid) return valid;
+    SKALD_TRY(CheckEdit("shift", begin, end));
     if (to > size() - (end - begin)) {
       return Fail(ErrorCode::kOutOfRange, "cannot shift " + std::to_string(end - begin) + " tokens to position " +
                                               std::to_string(to) + " of a cache of " + std::to_string(size()));
@@ -94,8 +94,7 @@ SKALD_INLINE Result<void> KVCache::Shift(uint32_t begin, uint32_t end, uint32_t 
     const Segments order = table().Order();
     Segments next = Concatenate(Slice(order, 0, first), Slice(order, middle, last));
     next = Concatenate(std::move(next), Slice(order, first, middle));
-    auto edited = Edit(Concatenate(std::move(next), Slice(order, last, size())), first);
-    if (!edited) return edited;
+    SKALD_TRY(Edit(Concatenate(std::move(next), Slice(order, last, size())), first));
     std::rotate(tokens_.begin() + first, tokens_.begin() + middle, tokens_.begin() + last);
     return {};
   });

@@ -22,20 +22,20 @@
 
 namespace skald {
 
-// Layers that keep the same kind of state: keys and values for each token, or a fixed number of floats.
+/// Layers that keep the same kind of state: keys and values for each token, or a fixed number of floats.
 struct CacheGroup {
   uint32_t layers = 0;
-  // Keys and values:
+  /// Keys and values:
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
-  uint32_t window = 0;      // tokens a position sees, itself included; 0 = all
-  RopeSpec rope = {};       // how keys were rotated, for moving them to other positions
-  uint32_t rotary_dim = 0;  // elements of a head that were rotated
-  uint32_t latent_dim = 0;  // not 0: values are the last so many elements of keys, and not kept beside them
-  // Floats of one layer; 0 for keys and values.
+  uint32_t window = 0;      ///< tokens a position sees, itself included; 0 = all
+  RopeSpec rope = {};       ///< how keys were rotated, for moving them to other positions
+  uint32_t rotary_dim = 0;  ///< elements of a head that were rotated
+  uint32_t latent_dim = 0;  ///< not 0: values are the last so many elements of keys, and not kept beside them
+  /// Floats of one layer; 0 for keys and values.
   uint32_t state_floats = 0;
-  // Floats that one token gives to the state of one layer, where states are computed again from these; 0: states
-  // themselves are kept wherever something can come back to them. A group of inputs has these and no state.
+  /// Floats that one token gives to the state of one layer, where states are computed again from these; 0: states
+  /// themselves are kept wherever something can come back to them. A group of inputs has these and no state.
   uint32_t input_floats = 0;
 
   friend constexpr bool operator==(const CacheGroup&, const CacheGroup&) = default;
@@ -45,19 +45,19 @@ struct CacheGroup {
   constexpr bool is_inputs() const { return !is_recurrent() && input_floats > 0; }
   constexpr bool is_attention() const { return !is_recurrent() && !is_inputs(); }
 
-  // First position that a token at `position` sees.
+  /// First position that a token at `position` sees.
   constexpr uint32_t FirstVisible(uint32_t position) const {
     return window == 0 || position < window ? 0 : position - window + 1;
   }
 };
 
-// Returns CacheGroup::input_floats for a layer of these sizes: replay where it takes less memory. With K tokens to be
-// taken back, up to 4 K inputs and two states are kept instead of K + 1 states.
+/// Returns CacheGroup::input_floats for a layer of these sizes: replay where it takes less memory. With K tokens to be
+/// taken back, up to 4 K inputs and two states are kept instead of K + 1 states.
 constexpr uint32_t InputsToReplay(size_t state_floats, size_t input_floats) {
   return state_floats >= 6 * input_floats ? static_cast<uint32_t>(input_floats) : 0;
 }
 
-// Where a layer keeps its state: layer number `index` of group `group`.
+/// Where a layer keeps its state: layer number `index` of group `group`.
 struct LayerSlot {
   uint32_t group = 0;
   uint32_t index = 0;
@@ -72,8 +72,8 @@ class CacheLayout {
   // state this is.
   constexpr explicit CacheLayout(uint64_t model = 0, const RankShare& share = {}) : model_(model), share_(share) {}
 
-  // Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
-  // description, made if new.
+  /// Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
+  /// description, made if new.
   constexpr void AddLayer(CacheGroup group) {
     uint32_t g = 0;
     while (g < num_layer_groups_ && !SameState(groups_[g], group)) ++g;
@@ -87,8 +87,8 @@ class CacheLayout {
     if (group.is_replayed()) ++groups_[InputsOf(g)].layers;
   }
 
-  // Makes the layers of a group keep what one rank has of their state: `part` is as the group but for the numbers of kv
-  // heads or floats.
+  /// Makes the layers of a group keep what one rank has of their state: `part` is as the group but for the numbers of
+  /// kv heads or floats.
   constexpr void SetPart(uint32_t group, const CacheGroup& part) {
     groups_[group].kv_heads = part.kv_heads;
     groups_[group].state_floats = part.state_floats;
@@ -96,30 +96,30 @@ class CacheLayout {
     if (part.is_replayed()) groups_[InputsOf(group)].input_floats = part.input_floats;
   }
 
-  // Returns the layout of caches that may have `max_tokens` tokens, which decides on their RoPEs (RopeFor).
+  /// Returns the layout of caches that may have `max_tokens` tokens, which decides on their RoPEs (RopeFor).
   constexpr CacheLayout ForTokens(uint64_t max_tokens) const {
     CacheLayout layout = *this;
     for (CacheGroup& group : layout.groups_) group.rope = RopeFor(group.rope, max_tokens);
     return layout;
   }
 
-  // Of the model, as given.
+  /// Of the model, as given.
   constexpr uint64_t model() const { return model_; }
   constexpr const RankShare& share() const { return share_; }
   constexpr std::span<const CacheGroup> groups() const { return groups_; }
-  // Those of layers; behind them stand the groups of inputs.
+  /// Those of layers; behind them stand the groups of inputs.
   constexpr std::span<const CacheGroup> layer_groups() const { return groups().first(num_layer_groups_); }
-  // The group of the inputs of replayed group `group`; layers have the same numbers in both.
+  /// The group of the inputs of replayed group `group`; layers have the same numbers in both.
   constexpr uint32_t InputsOf(uint32_t group) const {
     uint32_t inputs = num_layer_groups_;
     for (uint32_t g = 0; g < group; ++g) inputs += groups_[g].is_replayed() ? 1 : 0;
     return inputs;
   }
-  // Those that keep state, in the order in which they were added.
+  /// Those that keep state, in the order in which they were added.
   constexpr std::span<const LayerSlot> layers() const { return slots_; }
 
-  // Of every field, the model's included: state is exchanged between layouts of the same fingerprint only. Inputs are
-  // left out: they are another way to the same state.
+  /// Of every field, the model's included: state is exchanged between layouts of the same fingerprint only. Inputs are
+  /// left out: they are another way to the same state.
   constexpr uint64_t Fingerprint() const {
     Fingerprint64 print;
     print.Add(model_);
@@ -141,7 +141,7 @@ class CacheLayout {
     return print.value();
   }
 
-  // True when some layers keep one state instead of one for each token.
+  /// True when some layers keep one state instead of one for each token.
   constexpr bool has_recurrence() const {
     for (const CacheGroup& group : groups_) {
       if (group.is_recurrent()) return true;
@@ -164,19 +164,19 @@ class CacheLayout {
   std::vector<LayerSlot> slots_;
 };
 
-// Where a block of one group keeps what.
-//
-// Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
-// matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/numbers/packed_layout.h), so that
-// attention reads them as it reads weights. Keys and values of kI8 have their scales behind them, floats [kv_heads,
-// block_tokens]. Where values are elements of keys there are keys alone. Recurrence: [layers][state], floats whatever
-// the type of keys and values: rounding would add up over time. Inputs: [layers][inputs of one token], floats.
+/// Where a block of one group keeps what.
+///
+/// Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
+/// matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/numbers/packed_layout.h), so that
+/// attention reads them as it reads weights. Keys and values of kI8 have their scales behind them, floats [kv_heads,
+/// block_tokens]. Where values are elements of keys there are keys alone. Recurrence: [layers][state], floats whatever
+/// the type of keys and values: rounding would add up over time. Inputs: [layers][inputs of one token], floats.
 struct BlockGeometry {
   size_t layers, kv_heads, head_dim, block_tokens;
-  size_t latent_dim;                          // of values that are elements of keys; else 0
-  size_t key_bytes, value_bytes;              // of one layer, all kv heads
-  size_t key_scale_bytes, value_scale_bytes;  // of one layer; 0 unless kI8
-  size_t state_bytes;                         // of one layer, or of what one token gives to it
+  size_t latent_dim;                          ///< of values that are elements of keys; else 0
+  size_t key_bytes, value_bytes;              ///< of one layer, all kv heads
+  size_t key_scale_bytes, value_scale_bytes;  ///< of one layer; 0 unless kI8
+  size_t state_bytes;                         ///< of one layer, or of what one token gives to it
 
   static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
     const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);

@@ -16,7 +16,7 @@
 
 namespace skald {
 
-// Tokens to append to one cache.
+/// Tokens to append to one cache.
 struct StepRequest {
   KVCache* cache;
   std::span<const int32_t> tokens;
@@ -27,16 +27,16 @@ class Batch {
   // Appends `tokens` to the conversation in `cache`; `last` is wanted of the last of them.
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, Want last = Want::kLogits);
 
-  // The same, with a wish for each token: `wants` must be as long as `tokens`
-  // (the step is refused otherwise).
+  /// The same, with a wish for each token: `wants` must be as long as `tokens`
+  /// (the step is refused otherwise).
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, std::span<const Want> wants);
 
   std::span<const StepRequest> requests() const { return requests_; }
-  // All wishes, and those of one request, one for each of its tokens.
+  /// All wishes, and those of one request, one for each of its tokens.
   std::span<const Want> wants() const { return wants_; }
   std::span<const Want> wants(size_t request) const;
 
-  // False where there was no memory for something that was added; such a batch is refused.
+  /// False where there was no memory for something that was added; such a batch is refused.
   bool is_complete() const { return is_complete_; }
 
  private:
@@ -46,7 +46,7 @@ class Batch {
   void Begin(KVCache& cache, std::span<const int32_t> tokens);
 
   std::vector<StepRequest> requests_;
-  std::vector<size_t> first_wants_;  // [requests], where the wishes of each begin
+  std::vector<size_t> first_wants_;  ///< [requests], where the wishes of each begin
   std::vector<Want> wants_;
   bool is_complete_ = true;
 };

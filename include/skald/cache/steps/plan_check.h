@@ -51,7 +51,7 @@ class PlanCheck {
   bool IsBlock(size_t g, BlockId id) const { return id < pool_.max_blocks(g); }
   bool IsAttention(uint32_t g) const { return g < num_groups() && group(g).is_attention(); }
 
-  // Null: nothing.
+  /// Null: nothing.
   const char* WhatIsWrong(const SequencePlan& sequence) const {
     const uint32_t max_tokens = pool_.runtime().max_tokens;
     if (sequence.pool != 0) return "is of a second pool; a plan sent elsewhere is for one";
@@ -76,7 +76,7 @@ class PlanCheck {
     return group(g).is_recurrent() ? WrongStates(sequence, g) : WrongBlocks(sequence, g);
   }
 
-  // Every block that the step's tokens see or fill must be listed.
+  /// Every block that the step's tokens see or fill must be listed.
   const char* WrongBlocks(const SequencePlan& sequence, size_t g) const {
     const GroupTable& list = sequence.groups[g];
     if (list.first_token > group(g).FirstVisible(sequence.first_position)) return "lacks tokens that it sees";
@@ -93,7 +93,7 @@ class PlanCheck {
     return AreBlocks(g, present) ? WrongSaves(sequence, g, sequence.first_position) : kNoSuchBlock;
   }
 
-  // A state that the step begins with, or one that it replays from and all inputs that it needs for that.
+  /// A state that the step begins with, or one that it replays from and all inputs that it needs for that.
   const char* WrongReplay(const SequencePlan& sequence, uint32_t g) const {
     const GroupTable& states = sequence.groups[g];
     const GroupTable& inputs = sequence.groups[pool_.layout().InputsOf(g)];
@@ -126,7 +126,7 @@ class PlanCheck {
     return nullptr;
   }
 
-  // States after more than `last` tokens, to the end.
+  /// States after more than `last` tokens, to the end.
   const char* WrongSaves(const SequencePlan& sequence, size_t g, uint32_t last) const {
     for (const StateSave& save : sequence.saves) {
       if (save.group != g) continue;
@@ -202,7 +202,7 @@ class PlanCheck {
 
 }  // namespace internal
 
-// Returns an error where `plan` cannot be carried out in `pool`: kDataLoss, naming the sequence.
+/// Returns an error where `plan` cannot be carried out in `pool`: kDataLoss, naming the sequence.
 inline Result<void> CheckStepPlan(const StepPlan& plan, const BlockPool& pool) {
   return NoThrow("CheckStepPlan", [&] { return internal::PlanCheck(plan, pool).Run(); });
 }

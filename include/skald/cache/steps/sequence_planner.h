@@ -26,13 +26,13 @@
 
 namespace skald {
 
-// The provisional number of a group's i-th new block.
+/// The provisional number of a group's i-th new block.
 inline constexpr BlockId kFirstNewBlock = kMaxBlocks;
 constexpr BlockId NewBlock(uint32_t i) { return kFirstNewBlock + i; }
 constexpr bool IsNewBlock(BlockId id) { return id >= kFirstNewBlock; }
 
-// Inputs kept, at most, for each token that must be within reach: the more, the seldomer the base moves where tokens
-// come one by one, which costs as many rows of the recurrence as there are tokens within reach.
+/// Inputs kept, at most, for each token that must be within reach: the more, the seldomer the base moves where tokens
+/// come one by one, which costs as many rows of the recurrence as there are tokens within reach.
 inline constexpr uint64_t kMostInputs = 4;
 
 class SequencePlanner {
@@ -52,7 +52,7 @@ class SequencePlanner {
     plan_.groups.resize(table.groups.size());
   }
 
-  // `slice_begins` are the positions at which the sequence's passes begin.
+  /// `slice_begins` are the positions at which the sequence's passes begin.
   void Plan(std::span<const uint32_t> slice_begins, std::vector<uint32_t> resume_points) {
     resume_points_ = std::move(resume_points);
     for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
@@ -67,7 +67,7 @@ class SequencePlanner {
     }
   }
 
-  // Moves what was planned to `plan`, which has pool, tokens and wants.
+  /// Moves what was planned to `plan`, which has pool, tokens and wants.
   void TakePlan(SequencePlan& plan) {
     plan.groups = std::move(plan_.groups);
     plan.saves = std::move(plan_.saves);
@@ -76,13 +76,13 @@ class SequencePlanner {
     plan.moves = std::move(plan_.moves);
   }
 
-  // How many new blocks of each group the plan needs.
+  /// How many new blocks of each group the plan needs.
   const std::vector<uint32_t>& num_new() const { return num_new_; }
 
-  // The sequence's table at the end of the step: with everything that rewinding may need.
+  /// The sequence's table at the end of the step: with everything that rewinding may need.
   BlockTable FinalTable() const { return TableAt(end_, rewind_to_); }
 
-  // A resume point: what is needed to go on from `tokens` tokens.
+  /// A resume point: what is needed to go on from `tokens` tokens.
   BlockTable ResumePointAt(uint32_t tokens) const { return TableAt(tokens, tokens); }
 
  private:
@@ -112,7 +112,7 @@ class SequencePlanner {
     return table;
   }
 
-  // The unbroken run of states of group `g` that ends after `last` tokens and begins no earlier than `first`.
+  /// The unbroken run of states of group `g` that ends after `last` tokens and begins no earlier than `first`.
   GroupTable StatesIn(uint32_t g, uint32_t first, uint32_t last) const {
     GroupTable states{last + 1, {}};
     while (states.first_token > std::max(first, 1u)) {
@@ -124,7 +124,7 @@ class SequencePlanner {
     return states;
   }
 
-  // The block that holds, or will hold, the state of group `g` after `tokens` tokens.
+  /// The block that holds, or will hold, the state of group `g` after `tokens` tokens.
   std::optional<BlockId> FindState(uint32_t g, uint32_t tokens) const {
     const GroupTable& stored = table_.groups[g];
     if (tokens <= table_.tokens) {
@@ -141,7 +141,7 @@ class SequencePlanner {
     return std::nullopt;
   }
 
-  // New states of group `g`: at every resume point and wherever a rewind may land.
+  /// New states of group `g`: at every resume point and wherever a rewind may land.
   void PlanStates(uint32_t g) {
     if (table_.tokens > 0) plan_.groups[g] = {table_.tokens, {table_.groups[g].blocks.back()}};
     std::vector<uint32_t> positions = resume_points_;
@@ -152,15 +152,15 @@ class SequencePlanner {
     for (const uint32_t tokens : positions) plan_.saves.push_back({g, tokens, TakeBlock(g)});
   }
 
-  // Where replays of group `g` will begin when the step is done. The base stays as long as inputs do not become too
-  // many, and else moves to where the step begins or, if it must, to the earliest position within reach.
+  /// Where replays of group `g` will begin when the step is done. The base stays as long as inputs do not become too
+  /// many, and else moves to where the step begins or, if it must, to the earliest position within reach.
   uint32_t NextBase(uint32_t g) const {
     if (rewind_to_ == end_) return end_;
     const uint32_t base = rewind_to_ < table_.tokens ? table_.groups[g].first_token : table_.tokens;
     return end_ - base <= kMostInputs * pool_.runtime().rewind_tokens ? base : rewind_to_;
   }
 
-  // The state of replayed group `g` after `tokens` tokens, if it is there before the step.
+  /// The state of replayed group `g` after `tokens` tokens, if it is there before the step.
   std::optional<BlockId> FindStored(uint32_t g, uint32_t tokens) const {
     const GroupTable& stored = table_.groups[g];
     if (tokens == 0) return std::nullopt;
@@ -179,7 +179,7 @@ class SequencePlanner {
     return states;
   }
 
-  // The inputs of group `g`, of the tokens at [first, last).
+  /// The inputs of group `g`, of the tokens at [first, last).
   GroupTable InputsIn(uint32_t g, uint32_t first, uint32_t last) const {
     const GroupTable& stored = table_.groups[g];
     GroupTable inputs{first, {}};
@@ -189,8 +189,9 @@ class SequencePlanner {
     return inputs;
   }
 
-  // New states of replayed group `g`: at every resume point, at the next base and at the end; and the inputs behind the
-  // base. After a rewind the state to begin with is replayed to where that at the end will be, unless it is the base.
+  /// New states of replayed group `g`: at every resume point, at the next base and at the end; and the inputs behind
+  /// the base. After a rewind the state to begin with is replayed to where that at the end will be, unless it is the
+  /// base.
   void PlanReplay(uint32_t g) {
     const uint32_t inputs = layout().InputsOf(g), start = table_.tokens, base = NextBase(g);
     std::vector<uint32_t> positions = resume_points_;
@@ -210,7 +211,7 @@ class SequencePlanner {
     if (start > 0) ListBeginning(g, inputs);
   }
 
-  // What a step of replayed group `g` begins with: the present state, and all that it replays.
+  /// What a step of replayed group `g` begins with: the present state, and all that it replays.
   void ListBeginning(uint32_t g, uint32_t inputs) {
     uint32_t replayed = 0;  // up to here
     for (const StateSave& save : plan_.saves) {
@@ -230,7 +231,7 @@ class SequencePlanner {
   uint32_t BlockOf(uint32_t position) const { return position / block_tokens_; }
   uint32_t BlocksFor(uint32_t tokens) const { return (tokens + block_tokens_ - 1) / block_tokens_; }
 
-  // First block that a token at `position` reads.
+  /// First block that a token at `position` reads.
   uint32_t FirstBlock(uint32_t g, uint32_t position) const { return BlockOf(group(g).FirstVisible(position)); }
 
   BlockId StoredBlock(uint32_t g, uint32_t position) const {
@@ -240,7 +241,7 @@ class SequencePlanner {
 
   BlockId TakeBlock(uint32_t g) { return NewBlock(num_new_[g]++); }
 
-  // Lists the blocks of the tokens that are there already, as far as the new ones see them.
+  /// Lists the blocks of the tokens that are there already, as far as the new ones see them.
   void KeepBlocks(uint32_t g) {
     GroupTable& list = plan_.groups[g];
     const uint32_t retained = FirstRetained(table_, table_.groups[g].first_token);
@@ -254,7 +255,7 @@ class SequencePlanner {
     }
   }
 
-  // A block that the step goes on filling must be this sequence's alone: others may see it through a fork.
+  /// A block that the step goes on filling must be this sequence's alone: others may see it through a fork.
   BlockId KeepBlock(uint32_t g, uint32_t block) {
     const BlockId stored = StoredBlock(g, block * block_tokens_);
     const bool is_filled = (block + 1) * block_tokens_ <= table_.tokens;
@@ -273,8 +274,8 @@ class SequencePlanner {
     return references == 1;
   }
 
-  // Tokens [first, last) of one block, gathered from where they are stored. A full block that no edit touched stays.
-  // Everything else gets a new block: the old ones must survive should the step be abandoned.
+  /// Tokens [first, last) of one block, gathered from where they are stored. A full block that no edit touched stays.
+  /// Everything else gets a new block: the old ones must survive should the step be abandoned.
   BlockId GatherBlock(uint32_t g, uint32_t first, uint32_t last) {
     const Segments runs = Slice(order_, first, last);
     const bool is_filled = first % block_tokens_ == 0 && last % block_tokens_ == 0;
@@ -295,8 +296,8 @@ class SequencePlanner {
     return id;
   }
 
-  // Appends blocks for the new tokens, pass by pass. In a window group a block that this step took and that has
-  // left the window is written again, so that a long prompt needs no more blocks than a short one.
+  /// Appends blocks for the new tokens, pass by pass. In a window group a block that this step took and that has
+  /// left the window is written again, so that a long prompt needs no more blocks than a short one.
   void AddBlocks(uint32_t g, std::span<const uint32_t> slice_begins) {
     GroupTable& list = plan_.groups[g];
     const uint32_t first_block = BlockOf(list.first_token);
@@ -330,11 +331,11 @@ class SequencePlanner {
   const Segments order_;
   const std::span<TableLease* const> given_up_;
   const uint32_t block_tokens_;
-  const uint32_t end_;        // tokens when the step is done
-  const uint32_t rewind_to_;  // the earliest position that must stay within reach then
+  const uint32_t end_;        ///< tokens when the step is done
+  const uint32_t rewind_to_;  ///< the earliest position that must stay within reach then
   std::vector<uint32_t> resume_points_;
   SequencePlan plan_;
-  std::vector<uint32_t> num_new_;  // [groups]
+  std::vector<uint32_t> num_new_;  ///< [groups]
 };
 
 }  // namespace skald

@@ -40,7 +40,7 @@ class Step {
   // kFailedPrecondition (a cache that was moved from), kResourceExhausted (no memory for the batch or the plan).
   static Result<Step> Plan(const Batch& batch, uint32_t pass_tokens) {
     return NoThrow("planning a step", [&]() -> Result<Step> {
-      if (auto valid = CheckBatch(batch, pass_tokens); !valid) return Failure(valid.error());
+      SKALD_TRY(CheckBatch(batch, pass_tokens));
       Step step;
       for (size_t i = 0; i < batch.requests().size(); ++i) step.AddSequence(batch, i);
       step.plan_.passes = SplitIntoPasses(step.plan_.sequences, pass_tokens);
@@ -50,9 +50,9 @@ class Step {
     });
   }
 
-  // Takes the blocks, from prompts kept in memory and from the caches' own resume points if need be. From here on the
-  // plan names real blocks, and can be carried out here or elsewhere. Error: kResourceExhausted (the pool's byte limit,
-  // or the system's), naming the request.
+  /// Takes the blocks, from prompts kept in memory and from the caches' own resume points if need be. From here on the
+  /// plan names real blocks, and can be carried out here or elsewhere. Error: kResourceExhausted (the pool's byte
+  /// limit, or the system's), naming the request.
   Result<void> Reserve() {
     return NoThrow("reserving a step", [&]() -> Result<void> {
       while (const auto shortage = BlockExchange::Take(claims_, sorted_pools_)) {
@@ -66,20 +66,19 @@ class Step {
     });
   }
 
-  // Both in a row.
+  /// Both in a row.
   static Result<Step> Begin(const Batch& batch, uint32_t pass_tokens) {
-    auto step = Plan(batch, pass_tokens);
-    if (!step) return step;
-    if (auto reserved = step->Reserve(); !reserved) return Failure(std::move(reserved.error()));
+    SKALD_ASSIGN(auto step, Plan(batch, pass_tokens));
+    SKALD_TRY(step.Reserve());
     return step;
   }
 
   const StepPlan& plan() const { return plan_; }
-  // The pools of the caches, each once, as SequencePlan::pool counts them.
+  /// The pools of the caches, each once, as SequencePlan::pool counts them.
   std::span<BlockPool* const> pools() const { return pools_; }
   KVCache& cache(size_t sequence) const { return *pending_[sequence].request.cache; }
 
-  // Makes the new tokens part of every cache. Everything the plan says must have been carried out.
+  /// Makes the new tokens part of every cache. Everything the plan says must have been carried out.
   void Commit() noexcept {
     for (Pending& pending : pending_) {
       KVCache& cache = *pending.request.cache;
@@ -101,13 +100,13 @@ class Step {
     BlockTable table;
     TableLease lease;
   };
-  // What one cache becomes on commit. Its claim's lease keeps the step's new blocks alive until then.
+  /// What one cache becomes on commit. Its claim's lease keeps the step's new blocks alive until then.
   struct Pending {
     StepRequest request;
-    std::vector<uint32_t> positions;  // of the resume points among the new tokens
-    std::vector<TableLease*> former;  // resume points that may give way, oldest first
-    BlockTable next_table;            // until Reserve
-    TableLease next;                  // from then on
+    std::vector<uint32_t> positions;  ///< of the resume points among the new tokens
+    std::vector<TableLease*> former;  ///< resume points that may give way, oldest first
+    BlockTable next_table;            ///< until Reserve
+    TableLease next;                  ///< from then on
     std::vector<NewPoint> points;
   };
 
@@ -132,7 +131,7 @@ class Step {
     const std::span<const StepRequest> requests = batch.requests();
     const StepRequest& request = requests[index];
     if (!request.cache->is_valid()) return Fail(ErrorCode::kFailedPrecondition, "its cache was moved from");
-    if (auto same = CheckPool(*request.cache->pool(), *requests[0].cache->pool()); !same) return same;
+    SKALD_TRY(CheckPool(*request.cache->pool(), *requests[0].cache->pool()));
     if (request.tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no tokens to compute");
     if (batch.wants(index).size() != request.tokens.size()) {
       return Fail(ErrorCode::kInvalidArgument, "the batch says what it wants of " +
@@ -155,7 +154,7 @@ class Step {
     return {};
   }
 
-  // One plan, in terms of blocks, for all.
+  /// One plan, in terms of blocks, for all.
   static Result<void> CheckPool(const BlockPool& pool, const BlockPool& first) {
     if (pool.fingerprint() != first.fingerprint() || pool.layout().groups().size() != first.layout().groups().size()) {
       return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than that of sequence 0");
@@ -168,7 +167,7 @@ class Step {
     return {};
   }
 
-  // What is known of a sequence before passes are made.
+  /// What is known of a sequence before passes are made.
   void AddSequence(const Batch& batch, size_t index) {
     const KVCache& cache = *batch.requests()[index].cache;
     plan_.model = cache.pool()->layout().model();
@@ -204,13 +203,13 @@ class Step {
     if (needed > list.capacity()) list.reserve(std::max(needed, 2 * list.capacity()));
   }
 
-  // The pools of the claims in the order in which BlockExchange wants them.
+  /// The pools of the claims in the order in which BlockExchange wants them.
   void SortPools() {
     sorted_pools_ = pools_;
     std::sort(sorted_pools_.begin(), sorted_pools_.end(), std::less<>());
   }
 
-  // Plans for one sequence, given what it gives up at present.
+  /// Plans for one sequence, given what it gives up at present.
   void PlanSequence(uint32_t index) {
     Pending& pending = pending_[index];
     BlockClaim& claim = claims_[index];
@@ -227,7 +226,7 @@ class Step {
     planner.TakePlan(plan_.sequences[index]);
   }
 
-  // Plans anew with one resume point less; false where the sequence has none left that could give way.
+  /// Plans anew with one resume point less; false where the sequence has none left that could give way.
   bool GiveWay(size_t index) {
     Pending& pending = pending_[index];
     BlockClaim& claim = claims_[index];
@@ -242,7 +241,7 @@ class Step {
     return true;
   }
 
-  // Puts the real blocks in the place of provisional numbers, once they are there.
+  /// Puts the real blocks in the place of provisional numbers, once they are there.
   void Settle(size_t index) noexcept {
     Pending& pending = pending_[index];
     const TableLease& fresh = claims_[index].fresh;
@@ -271,7 +270,7 @@ class Step {
     std::erase_if(pending.request.cache->resume_points_, gave_way);
   }
 
-  // Positions at which each pass begins for this sequence.
+  /// Positions at which each pass begins for this sequence.
   std::vector<uint32_t> SliceBegins(uint32_t sequence) const {
     std::vector<uint32_t> begins;
     for (const Pass& pass : plan_.passes) {
@@ -282,7 +281,7 @@ class Step {
     return begins;
   }
 
-  // Where the runtime wants resume points among the new tokens; only as many as will be kept.
+  /// Where the runtime wants resume points among the new tokens; only as many as will be kept.
   static std::vector<uint32_t> ResumePointPositions(const RuntimeConfig& runtime, uint32_t size, uint32_t num_tokens) {
     std::vector<uint32_t> positions;
     if (runtime.resume_point_every == 0) return positions;
@@ -294,10 +293,10 @@ class Step {
   }
 
   StepPlan plan_;
-  std::vector<Pending> pending_;          // [sequences]
-  std::vector<BlockClaim> claims_;        // [sequences]
-  std::vector<BlockPool*> pools_;         // of all claims, each once
-  std::vector<BlockPool*> sorted_pools_;  // ascending by address
+  std::vector<Pending> pending_;          ///< [sequences]
+  std::vector<BlockClaim> claims_;        ///< [sequences]
+  std::vector<BlockPool*> pools_;         ///< of all claims, each once
+  std::vector<BlockPool*> sorted_pools_;  ///< ascending by address
 };
 
 }  // namespace skald

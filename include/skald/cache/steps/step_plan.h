@@ -17,27 +17,27 @@
 
 namespace skald {
 
-// What is wanted of a token's row.
+/// What is wanted of a token's row.
 enum class Want : uint8_t {
-  kNothing,  // only its effect on the cache
-  kLogits,   // [vocab_size], for the token that follows it
-  kHidden,   // [model_dim], the final norm's output that the logits are made from
+  kNothing,  ///< only its effect on the cache
+  kLogits,   ///< [vocab_size], for the token that follows it
+  kHidden,   ///< [model_dim], the final norm's output that the logits are made from
 };
 
-// Copy-on-write: the whole block `source` is copied to `target` before the first pass.
+/// Copy-on-write: the whole block `source` is copied to `target` before the first pass.
 struct BlockCopy {
   uint32_t group;
   BlockId source, target;
 };
 
-// A block that is cleared before the first pass, for moves to fill.
+/// A block that is cleared before the first pass, for moves to fill.
 struct BlockClear {
   uint32_t group;
   BlockId block;
 };
 
-// `count` tokens of block `source` from slot `source_slot` on are copied to block `target`, and their keys turned
-// by `shift` positions. Carries out pending edits, before the first pass and after the clears.
+/// `count` tokens of block `source` from slot `source_slot` on are copied to block `target`, and their keys turned
+/// by `shift` positions. Carries out pending edits, before the first pass and after the clears.
 struct TokenMove {
   uint32_t group;
   BlockId source, target;
@@ -45,56 +45,56 @@ struct TokenMove {
   int32_t shift;
 };
 
-// The state of a recurrent group after the sequence's first `tokens` tokens is written to `block`; of a replayed group
-// before the first pass, where those are there already. Of a group of inputs, what the last of these tokens gives.
+/// The state of a recurrent group after the sequence's first `tokens` tokens is written to `block`; of a replayed group
+/// before the first pass, where those are there already. Of a group of inputs, what the last of these tokens gives.
 struct StateSave {
   uint32_t group;
   uint32_t tokens;
   BlockId block;
 };
 
-// One sequence's part of a step: the tokens at [first_position, first_position + num_tokens) are computed.
+/// One sequence's part of a step: the tokens at [first_position, first_position + num_tokens) are computed.
 struct SequencePlan {
-  uint32_t pool = 0;  // which of the step's pools has its blocks (Step::pools)
+  uint32_t pool = 0;  ///< which of the step's pools has its blocks (Step::pools)
   uint32_t first_position = 0;
   uint32_t num_tokens = 0;
-  Sha256Digest adapter = {};     // KVCache::adapter
-  std::vector<Want> wants = {};  // [num_tokens]
-  // For each attention group, the blocks from the first one the step reads to the last one it writes. A window group
-  // may name one block for two places: it is written again once what it held is out of the window. For each recurrent
-  // group, the state that the step begins with; none at position 0. For a replayed group that saves states of tokens
-  // that are there, its part of the sequence's table, and for its inputs those up to the last of these states.
+  Sha256Digest adapter = {};     ///< KVCache::adapter
+  std::vector<Want> wants = {};  ///< [num_tokens]
+  /// For each attention group, the blocks from the first one the step reads to the last one it writes. A window group
+  /// may name one block for two places: it is written again once what it held is out of the window. For each recurrent
+  /// group, the state that the step begins with; none at position 0. For a replayed group that saves states of tokens
+  /// that are there, its part of the sequence's table, and for its inputs those up to the last of these states.
   std::vector<GroupTable> groups = {};
-  // For each recurrent group, ascending by tokens; the last is the state that the step ends with. Between passes, and
-  // from a replay to the first pass, it carries the state, unless that is saved elsewhere anyway.
+  /// For each recurrent group, ascending by tokens; the last is the state that the step ends with. Between passes, and
+  /// from a replay to the first pass, it carries the state, unless that is saved elsewhere anyway.
   std::vector<StateSave> saves = {};
   std::vector<BlockCopy> copies = {};
   std::vector<BlockClear> clears = {};
   std::vector<TokenMove> moves = {};
 };
 
-// Tokens [begin, end), counted within the step's tokens of sequence `sequence`, that are computed in one pass.
+/// Tokens [begin, end), counted within the step's tokens of sequence `sequence`, that are computed in one pass.
 struct PassSlice {
   uint32_t sequence;
   uint32_t begin, end;
 };
 
-// A pass computes its slices together; no sequence has two slices in a pass. A pass that writes the first token of
-// a block clears the block before.
+/// A pass computes its slices together; no sequence has two slices in a pass. A pass that writes the first token of
+/// a block clears the block before.
 using Pass = std::vector<PassSlice>;
 
 struct StepPlan {
-  uint64_t model = 0;  // whose caches it is about (CacheLayout::model)
+  uint64_t model = 0;  ///< whose caches it is about (CacheLayout::model)
   uint32_t block_tokens = 0;
   std::vector<SequencePlan> sequences;
-  // In order: the first sequence from its first token to its last, then the next one.
+  /// In order: the first sequence from its first token to its last, then the next one.
   std::vector<Pass> passes;
 };
 
-// Returns the number of tokens in the largest pass.
+/// Returns the number of tokens in the largest pass.
 size_t LargestPass(const StepPlan& plan);
 
-// Returns passes of at most `pass_tokens` tokens over sequences of these lengths, in order.
+/// Returns passes of at most `pass_tokens` tokens over sequences of these lengths, in order.
 std::vector<Pass> SplitIntoPasses(const std::vector<SequencePlan>& sequences, uint32_t pass_tokens);
 
 }  // namespace skald

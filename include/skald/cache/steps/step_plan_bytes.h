@@ -25,18 +25,18 @@ namespace skald {
 
 namespace internal {
 
-// The structs are written as they lie in memory.
+/// The structs are written as they lie in memory.
 template <class... T>
 inline constexpr bool kHaveNoGaps = (std::has_unique_object_representations_v<T> && ...);
 static_assert(kHaveNoGaps<StateSave, BlockCopy, BlockClear, TokenMove, PassSlice, Want>);
 
 }  // namespace internal
 
-// Returns the plan as bytes. It must have its blocks (Step::Reserve). Error: kResourceExhausted.
+/// Returns the plan as bytes. It must have its blocks (Step::Reserve). Error: kResourceExhausted.
 Result<std::vector<std::byte>> StepPlanToBytes(const StepPlan& plan);
 
-// Returns the plan that `bytes` hold, for `pool`. Errors: kDataLoss (bytes that are no plan, or a plan that cannot be
-// carried out there, as CheckStepPlan says), kUnsupported (another version), kResourceExhausted.
+/// Returns the plan that `bytes` hold, for `pool`. Errors: kDataLoss (bytes that are no plan, or a plan that cannot be
+/// carried out there, as CheckStepPlan says), kUnsupported (another version), kResourceExhausted.
 Result<StepPlan> StepPlanFromBytes(std::span<const std::byte> bytes, const BlockPool& pool);
 
 }  // namespace skald

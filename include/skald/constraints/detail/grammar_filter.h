@@ -18,9 +18,8 @@ namespace skald {
 SKALD_INLINE Result<GrammarFilter> GrammarFilter::Compile(const Grammar& grammar,
                                                           std::shared_ptr<const TokenVocabulary> vocabulary) {
   return NoThrow("compiling a grammar", [&]() -> Result<GrammarFilter> {
-    auto masks = internal::GrammarMasks::Make(grammar, std::move(vocabulary));
-    if (!masks) return Failure(masks.error());
-    return GrammarFilter(*std::move(masks));
+    SKALD_ASSIGN(auto masks, internal::GrammarMasks::Make(grammar, std::move(vocabulary)));
+    return GrammarFilter(std::move(masks));
   });
 }
 
@@ -46,11 +45,10 @@ SKALD_INLINE Result<std::span<const uint64_t>> GrammarFilter::Allowed() {
   return NoThrow("a token filter", [&]() -> Result<std::span<const uint64_t>> {
     if (!mask_) {
       const bool is_done = work_ != nullptr && work_->is_done();
-      auto mask = has_ended_ ? std::make_shared<const internal::Mask>(masks_->vocabulary().mask_words())
-                  : is_done  ? work_->mask()
-                             : masks_->MaskOf(readings_);
-      if (!mask) return Failure(mask.error());
-      mask_ = *std::move(mask);
+      SKALD_ASSIGN(auto mask, has_ended_ ? std::make_shared<const internal::Mask>(masks_->vocabulary().mask_words())
+                              : is_done  ? work_->mask()
+                                         : masks_->MaskOf(readings_));
+      mask_ = std::move(mask);
     }
     return std::span<const uint64_t>(*mask_);
   });

@@ -28,9 +28,9 @@ class GrammarAutomaton {
   // that ends.
   static Result<GrammarAutomaton> Make(const Grammar& grammar);
 
-  static constexpr uint32_t kRoot = 0;  // where the root rule begins
+  static constexpr uint32_t kRoot = 0;  ///< where the root rule begins
 
-  // States but for those of counted loops, which have calls only, and numbers from here on.
+  /// States but for those of counted loops, which have calls only, and numbers from here on.
   uint32_t size() const { return static_cast<uint32_t>(states_.size()); }
   std::span<const ByteEdge> bytes(uint32_t state) const;
   template <class Tell>
@@ -42,23 +42,23 @@ class GrammarAutomaton {
     }
     for (const CallEdge& call : calls(state)) tell(call);
   }
-  // Whether the rule may end here.
+  /// Whether the rule may end here.
   bool is_final(uint32_t state) const;
-  // Whether it must.
+  /// Whether it must.
   bool is_last(uint32_t state) const;
-  // Calls within calls that it takes from here to the end of the rule, or kNeverEnds.
+  /// Calls within calls that it takes from here to the end of the rule, or kNeverEnds.
   uint32_t need(uint32_t state) const;
-  // A state from which a text of up to `bytes` bytes goes on just as from `state`: one for all counts of a loop that
-  // are that far from its ends.
+  /// A state from which a text of up to `bytes` bytes goes on just as from `state`: one for all counts of a loop that
+  /// are that far from its ends.
   uint32_t Alike(uint32_t state, size_t bytes) const;
-  // About the memory that it takes.
+  /// About the memory that it takes.
   size_t memory() const;
   bool has_loops() const { return !loops_.empty(); }
   static constexpr uint32_t kNeverEnds = ~uint32_t{0};
 
-  // Bytes of one class are on the same edges everywhere.
+  /// Bytes of one class are on the same edges everywhere.
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
-  // The first byte behind `byte` that is of another class; 256 if there is none.
+  /// The first byte behind `byte` that is of another class; 256 if there is none.
   size_t EndOfClass(uint8_t byte) const;
   uint8_t byte_of(size_t byte_class) const { return byte_of_[byte_class]; }
   size_t classes() const { return byte_of_.size(); }
@@ -71,22 +71,22 @@ class GrammarAutomaton {
     uint32_t rule = 0;
     bool is_final = false;
   };
-  // States of a RuleGraph that are read side by side, in order: those with edges that cost something, and the end.
+  /// States of a RuleGraph that are read side by side, in order: those with edges that cost something, and the end.
   using Subset = std::vector<uint32_t>;
 
   class RuleMaker;
   class LoopFinder;
 
-  // Counts of all loops together.
+  /// Counts of all loops together.
   static constexpr uint32_t kMostCount = uint32_t{1} << 30;
 
   std::span<const CallEdge> calls(uint32_t state) const;
   const CountedLoop& LoopAt(uint32_t state) const { return loops_[LoopIndex(state)]; }
   size_t LoopIndex(uint32_t state) const;
-  // States and, behind them, one for each loop: where each begins.
+  /// States and, behind them, one for each loop: where each begins.
   size_t nodes() const { return states_.size() + loops_.size(); }
   size_t NodeOf(uint32_t state) const { return state < size() ? state : states_.size() + LoopIndex(state); }
-  // The calls at a node.
+  /// The calls at a node.
   template <class Tell>
   void ForEachCallAt(size_t node, const Tell& tell) const;
 
@@ -100,8 +100,8 @@ class GrammarAutomaton {
   std::vector<State> states_;
   std::vector<ByteEdge> bytes_;
   std::vector<CallEdge> calls_;
-  std::vector<uint32_t> starts_;    // of each rule and of each loop's part
-  std::vector<CountedLoop> loops_;  // in the order of their states
+  std::vector<uint32_t> starts_;    ///< of each rule and of each loop's part
+  std::vector<CountedLoop> loops_;  ///< in the order of their states
   std::array<uint8_t, 256> class_of_ = {};
   std::vector<uint8_t> byte_of_;
 };

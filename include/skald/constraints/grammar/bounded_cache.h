@@ -13,14 +13,14 @@
 
 namespace skald::internal {
 
-// Two generations: once the young one has half of the bytes it is the old one, and what the old one had goes, unless it
-// was asked for meanwhile.
+/// Two generations: once the young one has half of the bytes it is the old one, and what the old one had goes, unless
+/// it was asked for meanwhile.
 template <class Key, class Value, class Hash = std::hash<Key>>
 class BoundedCache {
  public:
   explicit BoundedCache(size_t max_bytes) : max_young_bytes_(max_bytes / 2) {}
 
-  // Returns null for what is not there.
+  /// Returns null for what is not there.
   std::shared_ptr<const Value> Find(const Key& key) {
     if (const auto found = young_.find(key); found != young_.end()) return found->second.value;
     const auto found = old_.find(key);
@@ -30,7 +30,7 @@ class BoundedCache {
     return entry.value;
   }
 
-  // Those of all values, as they were told.
+  /// Those of all values, as they were told.
   size_t bytes() const { return young_bytes_ + old_bytes_; }
 
   void Add(const Key& key, std::shared_ptr<const Value> value, size_t bytes) {

@@ -25,12 +25,12 @@ struct CharacterRange {
 using CharacterRanges = std::vector<CharacterRange>;
 
 inline constexpr char32_t kLastCharacter = 0x10FFFF;
-inline constexpr CharacterRange kSurrogates = {0xD800, 0xDFFF};  // stand for no character
+inline constexpr CharacterRange kSurrogates = {0xD800, 0xDFFF};  ///< stand for no character
 
-// Returns the characters that are in none of the ranges, in order.
+/// Returns the characters that are in none of the ranges, in order.
 CharacterRanges Complement(CharacterRanges set);
 
-// Returns the same characters as ranges in order that do not touch, without surrogates.
+/// Returns the same characters as ranges in order that do not touch, without surrogates.
 inline CharacterRanges Tidied(CharacterRanges set) { return Complement(Complement(std::move(set))); }
 
 CharacterRanges Without(const CharacterRanges& set, const CharacterRanges& others);
@@ -43,14 +43,14 @@ struct ByteInterval {
   uint8_t first, last;
 };
 
-// The UTF-8 of `c`, which must be a character.
+/// The UTF-8 of `c`, which must be a character.
 std::string Utf8Of(char32_t c);
 
-// The character that `utf8`, valid and one character long, spells.
+/// The character that `utf8`, valid and one character long, spells.
 char32_t CharacterIn(std::string_view utf8);
 
-// Calls tell(intervals) for sequences of intervals of bytes that together spell just the characters of `range`, which
-// has no surrogates: of each interval any byte, one after the other.
+/// Calls tell(intervals) for sequences of intervals of bytes that together spell just the characters of `range`, which
+/// has no surrogates: of each interval any byte, one after the other.
 template <class Tell>
 void TellUtf8(CharacterRange range, const Tell& tell) {
   constexpr char32_t kEnds[] = {0x7F, 0x7FF, 0xFFFF, kLastCharacter};  // the last character of each length

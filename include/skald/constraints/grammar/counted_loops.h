@@ -15,29 +15,29 @@
 
 namespace skald::internal {
 
-// Which calls of a RuleGraph call a loop and not a rule: those of kFirstLoop + its index.
+/// Which calls of a RuleGraph call a loop and not a rule: those of kFirstLoop + its index.
 inline constexpr uint32_t kFirstLoop = uint32_t{1} << 31;
 
 struct CountedLoop {
-  Grammar::Expression part;  // never empty, and no beginning of itself, so that a text has one count
-  Grammar::Rule owner;       // a rule in which it stands
+  Grammar::Expression part;  ///< never empty, and no beginning of itself, so that a text has one count
+  Grammar::Rule owner;       ///< a rule in which it stands
   uint32_t min;
   std::optional<uint32_t> max;
 
-  uint32_t first = 0;  // the state where nothing came yet
-  uint32_t start = 0;  // where the part begins
-  uint32_t need = 0;   // of `start`
+  uint32_t first = 0;  ///< the state where nothing came yet
+  uint32_t start = 0;  ///< where the part begins
+  uint32_t need = 0;   ///< of `start`
 
-  // Counts from here on are one.
+  /// Counts from here on are one.
   uint32_t last() const { return max.value_or(min); }
   bool IsFinal(uint32_t count) const { return count >= min; }
   bool IsLast(uint32_t count) const { return max && count == *max; }
-  // The state behind one more time. Not for IsLast.
+  /// The state behind one more time. Not for IsLast.
   uint32_t Next(uint32_t count) const { return first + std::min(count + 1, last()); }
   uint32_t NeedAt(uint32_t count, uint32_t never) const;
 
-  // A count from which on the next `steps` times go just as from `count`: they are at the same distance from `min` and
-  // `max`, or both further away than that.
+  /// A count from which on the next `steps` times go just as from `count`: they are at the same distance from `min` and
+  /// `max`, or both further away than that.
   uint32_t Alike(uint32_t count, uint32_t steps) const;
 };
 

@@ -26,23 +26,23 @@ class Grammar {
   using Expression = uint32_t;
   using Rule = uint32_t;
 
-  // The bytes of a text.
+  /// The bytes of a text.
   struct Text {
     std::string bytes;
   };
-  // One character of a set.
+  /// One character of a set.
   struct Characters {
     CharacterRanges set;
   };
-  // One after the other. Of none: the empty text.
+  /// One after the other. Of none: the empty text.
   struct Sequence {
     std::vector<Expression> parts;
   };
-  // Any one. Of none: no text at all.
+  /// Any one. Of none: no text at all.
   struct Choice {
     std::vector<Expression> parts;
   };
-  // From `min` times to `max`, or any number of times from `min` on.
+  /// From `min` times to `max`, or any number of times from `min` on.
   struct Repeat {
     Expression part;
     size_t min = 0;
@@ -51,7 +51,7 @@ class Grammar {
   struct Call {
     Rule rule;
   };
-  // Ways from node 0 to node 1 of a graph. An edge costs the text of its expression.
+  /// Ways from node 0 to node 1 of a graph. An edge costs the text of its expression.
   struct Graph {
     struct Edge {
       size_t from, to;
@@ -67,7 +67,7 @@ class Grammar {
     Expression text = 0;
   };
 
-  // Has one rule, which the whole text must be: rule 0.
+  /// Has one rule, which the whole text must be: rule 0.
   explicit Grammar(std::string root_name = "root");
 
   template <class OneForm>
@@ -78,7 +78,7 @@ class Grammar {
   Expression Literal(std::string_view text) { return Add(Text{std::string(text)}); }
   Expression Maybe(Expression part) { return Add(Repeat{part, 0, 1}); }
 
-  // Adds a rule, the empty text until it is defined. Its name is for error messages.
+  /// Adds a rule, the empty text until it is defined. Its name is for error messages.
   Rule AddRule(std::string name);
   void Define(Rule rule, Expression text) { rules_[rule].text = text; }
 
@@ -87,7 +87,7 @@ class Grammar {
   size_t expressions() const { return forms_.size(); }
 
   static constexpr Rule kRoot = 0;
-  static constexpr Expression kEmpty = 0;  // the empty text
+  static constexpr Expression kEmpty = 0;  ///< the empty text
 
  private:
   std::vector<Form> forms_;

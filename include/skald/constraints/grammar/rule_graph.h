@@ -24,11 +24,11 @@ struct ByteEdge {
 };
 
 struct CallEdge {
-  uint32_t rule;  // of the grammar; of an automaton the rule's first state
-  uint32_t back;  // the state behind the call
+  uint32_t rule;  ///< of the grammar; of an automaton the rule's first state
+  uint32_t back;  ///< the state behind the call
 };
 
-// Which rules to put in where they are called: without loops, and no longer than a few letters.
+/// Which rules to put in where they are called: without loops, and no longer than a few letters.
 class InlineRules {
  public:
   explicit InlineRules(const Grammar& grammar);
@@ -39,13 +39,13 @@ class InlineRules {
 
   size_t SizeOf(Grammar::Rule rule);
 
-  // States of an expression, or kTooMuch where they are more than `most`.
+  /// States of an expression, or kTooMuch where they are more than `most`.
   size_t Size(Grammar::Expression expression, size_t most);
   static size_t Limited(size_t size, size_t most) { return size > most ? kTooMuch : size; }
 
   const Grammar& grammar_;
   std::vector<size_t> sizes_;
-  size_t depth_ = 0;  // calls within calls
+  size_t depth_ = 0;  ///< calls within calls
 };
 
 class RuleGraph {
@@ -57,14 +57,14 @@ class RuleGraph {
   };
   static constexpr uint32_t kStart = 0, kEnd = 1;
 
-  // Which repetitions are called as rules are: returns the number to call, or nothing.
+  /// Which repetitions are called as rules are: returns the number to call, or nothing.
   using FindLoop = std::function<std::optional<uint32_t>(Grammar::Expression repeat)>;
 
-  // Of a rule's text. Errors: see is_too_large.
+  /// Of a rule's text. Errors: see is_too_large.
   RuleGraph(const Grammar& grammar, const InlineRules& inlined, Grammar::Expression text, size_t max_states,
             const FindLoop& find_loop);
 
-  // Whether the rule has more states than it may. What is there is then not all of it.
+  /// Whether the rule has more states than it may. What is there is then not all of it.
   bool is_too_large() const { return states_.size() > max_states_; }
   size_t size() const { return states_.size(); }
   const State& state(uint32_t index) const { return states_[index]; }

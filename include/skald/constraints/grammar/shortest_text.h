@@ -17,28 +17,28 @@
 
 namespace skald {
 
-// Stands for no text at all.
+/// Stands for no text at all.
 inline constexpr size_t kNoText = std::numeric_limits<size_t>::max();
 
-// Returns the bytes of the shortest text, so no text needs more tokens of a vocabulary that has every byte; kNoText
-// where there is none.
+/// Returns the bytes of the shortest text, so no text needs more tokens of a vocabulary that has every byte; kNoText
+/// where there is none.
 size_t ShortestText(const Grammar& grammar);
 
 namespace internal {
 
-// Knuth, "A generalization of Dijkstra's algorithm", 1977: the time grows with the grammar and the logarithm of it.
+/// Knuth, "A generalization of Dijkstra's algorithm", 1977: the time grows with the grammar and the logarithm of it.
 class ShortestTexts {
  public:
   explicit ShortestTexts(const Grammar& grammar);
 
-  // By expression, and by what else there is behind them.
+  /// By expression, and by what else there is behind them.
   const std::vector<size_t>& all() const { return shortest_; }
   size_t OfRoot() const { return shortest_[first_rule_ + Grammar::kRoot]; }
 
  private:
   // A text of `result` is those of some parts, one behind the other and all of them `times` times.
   struct Way {
-    size_t result, missing;  // parts whose shortest text is not known yet
+    size_t result, missing;  ///< parts whose shortest text is not known yet
     size_t bytes, times;
   };
 
@@ -58,8 +58,8 @@ class ShortestTexts {
 
   size_t first_rule_ = 0;
   std::vector<Way> ways_;
-  std::vector<size_t> shortest_;           // of expressions, rules and nodes of graphs
-  std::vector<std::vector<size_t>> uses_;  // by the same, in which ways it is a part
+  std::vector<size_t> shortest_;           ///< of expressions, rules and nodes of graphs
+  std::vector<std::vector<size_t>> uses_;  ///< by the same, in which ways it is a part
   std::priority_queue<std::pair<size_t, size_t>, std::vector<std::pair<size_t, size_t>>, std::greater<>> known_;
 };
 

@@ -17,11 +17,11 @@
 
 namespace skald {
 
-// What one rank has sent and waited for since the account began.
+/// What one rank has sent and waited for since the account began.
 struct RankTraffic {
   uint64_t exchanges = 0;
-  uint64_t bytes = 0;                  // that the others got from this rank, counted once however many they are
-  std::chrono::nanoseconds waited{0};  // in exchanges, for others and for the bytes themselves
+  uint64_t bytes = 0;                  ///< that the others got from this rank, counted once however many they are
+  std::chrono::nanoseconds waited{0};  ///< in exchanges, for others and for the bytes themselves
 };
 
 class MeasuredRanks {
@@ -31,7 +31,7 @@ class MeasuredRanks {
 
   RankShare share() const { return ranks_.share(); }
   Result<void> AllGather(std::span<std::byte> all, std::span<const size_t> begins);
-  // Waiting for rank 0 to have something to do is no part of the account.
+  /// Waiting for rank 0 to have something to do is no part of the account.
   Result<void> Broadcast(std::vector<std::byte>& bytes);
   Result<void> Wait() { return ranks_.Wait(); }
 

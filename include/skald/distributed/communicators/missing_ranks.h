@@ -10,7 +10,7 @@
 
 namespace skald::internal {
 
-// Returns "rank 2" or "ranks 1, 2 and 4": those that `came` [ranks] is false of; "a rank" where that is none.
+/// Returns "rank 2" or "ranks 1, 2 and 4": those that `came` [ranks] is false of; "a rank" where that is none.
 std::string NamesOfMissing(const std::vector<bool>& came);
 
 }  // namespace skald::internal

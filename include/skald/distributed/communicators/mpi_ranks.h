@@ -33,8 +33,8 @@
 
 namespace skald {
 
-// This process's end, for one thread at a time; it may be another one than that which made it. Move-only; lives no
-// longer than MPI, which is the caller's to start and end.
+/// This process's end, for one thread at a time; it may be another one than that which made it. Move-only; lives no
+/// longer than MPI, which is the caller's to start and end.
 class MpiRanks {
  public:
   // Takes the processes of `job`, which must all call this, after MPI_Init_thread with MPI_THREAD_SERIALIZED at least.
@@ -77,7 +77,7 @@ class MpiRanks {
 
   RankShare share() const { return share_; }
 
-  // This process among those of `job` that are on the same machine (KeepToShare). All of them must call it.
+  /// This process among those of `job` that are on the same machine (KeepToShare). All of them must call it.
   static RankShare OnThisMachine(MPI_Comm job = MPI_COMM_WORLD) {
     MPI_Comm neighbours = MPI_COMM_NULL;
     int rank = 0, count = 1;
@@ -111,9 +111,8 @@ class MpiRanks {
       if (share_.rank == 0) HearWhoCame();  // of a long time without work, so that it does not pile up
       uint64_t size = bytes.size();
       const Within within = share_.rank == 0 ? Within::kPatience : Within::kAnyTime;
-      auto told = Finish("MPI_Ibcast", within,
-                         [&](MPI_Request& request) { return MPI_Ibcast(&size, 1, MPI_UINT64_T, 0, job_, &request); });
-      if (!told) return told;
+      SKALD_TRY(Finish("MPI_Ibcast", within,
+                       [&](MPI_Request& request) { return MPI_Ibcast(&size, 1, MPI_UINT64_T, 0, job_, &request); }));
       if (size > INT_MAX) return Fail(ErrorCode::kOutOfRange, "a message is longer than MPI counts");
       bytes.resize(static_cast<size_t>(size));
       return Finish("MPI_Ibcast", Within::kPatience, [&](MPI_Request& request) {
@@ -131,7 +130,7 @@ class MpiRanks {
 
   explicit MpiRanks(std::chrono::milliseconds patience) : patience_(patience) {}
 
-  // Starts an operation and looks until it is done. MPI's own waiting cannot be ended when a rank is gone.
+  /// Starts an operation and looks until it is done. MPI's own waiting cannot be ended when a rank is gone.
   template <class Start>
   Result<void> Finish(const char* what, Within within, Start start) {
     if (is_broken_) return FailGone(what, "an exchange failed before");
@@ -161,8 +160,8 @@ class MpiRanks {
     }
   }
 
-  // A rank that has waited long tells the others that it is there, by a message of no bytes whose tag is the exchange:
-  // so they can say who is not. Nobody waits for it, since who is gone hears of nothing.
+  /// A rank that has waited long tells the others that it is there, by a message of no bytes whose tag is the exchange:
+  /// so they can say who is not. Nobody waits for it, since who is gone hears of nothing.
   void TellThatThisCame() {
     for (size_t r = 0; r < share_.ranks; ++r) {
       if (r == share_.rank) continue;
@@ -174,7 +173,7 @@ class MpiRanks {
     HearWhoCame();
   }
 
-  // Takes in what others told, which may be of the exchange to come.
+  /// Takes in what others told, which may be of the exchange to come.
   void HearWhoCame() {
     last_told_.resize(share_.ranks, -1);
     for (;;) {
@@ -187,7 +186,7 @@ class MpiRanks {
     }
   }
 
-  // Those that have not told that they came to this exchange.
+  /// Those that have not told that they came to this exchange.
   std::string WhoIsMissing() {
     HearWhoCame();
     std::vector<bool> came(share_.ranks);
@@ -195,7 +194,7 @@ class MpiRanks {
     return internal::NamesOfMissing(came);
   }
 
-  // MPI has at least so many tags.
+  /// MPI has at least so many tags.
   static int TagOf(uint64_t exchange) { return static_cast<int>(exchange % 32768); }
 
   Failure FailGone(const char* what, const std::string& why) {
@@ -209,9 +208,9 @@ class MpiRanks {
   MPI_Comm job_ = MPI_COMM_NULL;
   RankShare share_;
   std::chrono::milliseconds patience_;
-  uint64_t exchange_ = 0;            // how many this rank has come to; all ranks count the same
-  std::vector<int> last_told_ = {};  // [ranks], or empty: the tag of what each told last
-  bool is_broken_ = false;           // what was begun then may still be under way
+  uint64_t exchange_ = 0;            ///< how many this rank has come to; all ranks count the same
+  std::vector<int> last_told_ = {};  ///< [ranks], or empty: the tag of what each told last
+  bool is_broken_ = false;           ///< what was begun then may still be under way
 };
 
 }  // namespace skald

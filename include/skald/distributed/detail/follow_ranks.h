@@ -43,11 +43,11 @@ class Follower {
   Result<void> Follow() {
     for (;;) {
       std::vector<std::byte> bytes;
-      if (auto told = ranks_.Broadcast(bytes); !told) return told;
+      SKALD_TRY(ranks_.Broadcast(bytes));
       ByteReader reader(bytes);
       const auto what = reader.Get<RankOrder>();
       if (what == RankOrder::kStop) return {};
-      if (auto done = CarryOut(what, reader); !done) return done;
+      SKALD_TRY(CarryOut(what, reader));
     }
   }
 
@@ -81,9 +81,8 @@ class Follower {
   Result<void> MakePool(PoolOrder order) {
     order.runtime.cache_bytes = kUnlimited;
     const auto made = NoThrow("a pool", [&]() -> Result<void> {
-      auto pool = CreateBlockPool(model_.layout(), order.runtime);
-      if (!pool) return Failure(pool.error());
-      pools_.emplace(order.pool, Pool{*pool, PartitionedState(model_.spec(), ranks_.share().ranks, order.runtime)});
+      SKALD_ASSIGN(auto pool, CreateBlockPool(model_.layout(), order.runtime));
+      pools_.emplace(order.pool, Pool{pool, PartitionedState(model_.spec(), ranks_.share().ranks, order.runtime)});
       return {};
     });
     auto agreed = Agree(ranks_, made);
@@ -116,7 +115,7 @@ class Follower {
   Result<void> Fill(const BlocksOrder& order) {
     const Pool& pool = pools_.at(order.pool);
     std::vector<std::byte> bytes;
-    if (auto told = ranks_.Broadcast(bytes); !told) return told;
+    SKALD_TRY(ranks_.Broadcast(bytes));
     const size_t whole = pool.state.whole_bytes(order.group);
     for (size_t i = 0; i < order.blocks.size(); ++i) {
       pool.state.Cut(order.group, ranks_.share().rank, bytes.data() + i * whole,
@@ -140,7 +139,7 @@ SKALD_INLINE Result<void> FollowRanks(const AnyModel& model, const CommunicatorR
     if (ranks.share().rank == 0) {
       return Fail(ErrorCode::kInvalidArgument, "rank 0 follows no other; it has a RankedModel");
     }
-    if (auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights())); !same) return same;
+    SKALD_TRY(internal::CompareFacts(ranks, internal::FactsOf(model.weights())));
     return internal::Follower(model, ranks, workspace, std::move(adapters)).Follow();
   });
 }

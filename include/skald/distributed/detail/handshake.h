@@ -70,8 +70,8 @@ inline Result<void> CompareFacts(const CommunicatorRef& ranks, const RankFacts& 
   std::vector<size_t> begins;
   for (size_t r = 0; r <= count; ++r) begins.push_back(r * sizeof(RankFacts));
   facts[rank] = own;
-  if (auto came = ranks.Wait(); !came) return came;  // some take longer to load their weights
-  if (auto met = ranks.AllGather(std::as_writable_bytes(std::span(facts)), begins); !met) return met;
+  SKALD_TRY(ranks.Wait());  // some take longer to load their weights
+  SKALD_TRY(ranks.AllGather(std::as_writable_bytes(std::span(facts)), begins));
   for (size_t r = 0; r < count; ++r) {
     const auto differs = [&](std::string_view what) {
       return Fail(ErrorCode::kInvalidArgument,

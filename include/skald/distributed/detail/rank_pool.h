@@ -49,10 +49,9 @@ SKALD_INLINE Result<KVCache> RankPool::Gather(const KVCache& part) {
   return NoThrow("gathering a cache from ranks", [&]() -> Result<KVCache> {
     RuntimeConfig runtime = part.pool()->runtime();
     runtime.cache_bytes = kUnlimited;
-    const auto pool = CreateBlockPool(whole(), runtime);
-    if (!pool) return Failure(pool.error());
-    return RebuildCache(part, *pool,
-                        [&](uint32_t group, const BlockMoves& blocks) { return Join(group, blocks, part, **pool); });
+    SKALD_ASSIGN(const auto pool, CreateBlockPool(whole(), runtime));
+    return RebuildCache(part, pool,
+                        [&](uint32_t group, const BlockMoves& blocks) { return Join(group, blocks, part, *pool); });
   });
 }
 
@@ -72,11 +71,10 @@ SKALD_INLINE Result<void> RankPool::Join(uint32_t group, const BlockMoves& block
     return {};
   }
   return ForRuns(group, blocks, [&](const BlocksOrder& order, std::span<const BlockId> targets) -> Result<void> {
-    if (auto given = lead_->Give(BytesOf(RankOrder::kCollect, order)); !given) return given;
+    SKALD_TRY(lead_->Give(BytesOf(RankOrder::kCollect, order)));
     std::vector<std::byte> all;
     std::vector<size_t> begins;
-    auto met = ExchangeBlocks(lead_->ranks(), state_, group, order.blocks, *part.pool(), all, begins);
-    if (!met) return met;
+    SKALD_TRY(ExchangeBlocks(lead_->ranks(), state_, group, order.blocks, *part.pool(), all, begins));
     for (size_t r = 0; r < state_.ranks(); ++r) {
       for (size_t i = 0; i < targets.size(); ++i) {
         const std::byte* const from = all.data() + begins[r] + i * state_.part_bytes(group, r);
@@ -91,7 +89,7 @@ SKALD_INLINE Result<void> RankPool::Cut(uint32_t group, const BlockMoves& blocks
                                         BlockPool& pool) {
   return ForRuns(group, blocks, [&](const BlocksOrder& sources, std::span<const BlockId> targets) -> Result<void> {
     const BlocksOrder order = {number_, group, {targets.begin(), targets.end()}};
-    if (auto given = lead_->Give(BytesOf(RankOrder::kFill, order)); !given) return given;
+    SKALD_TRY(lead_->Give(BytesOf(RankOrder::kFill, order)));
     std::vector<std::byte> bytes;
     for (size_t i = 0; i < targets.size(); ++i) {
       const std::byte* const from = whole.pool()->ResolveOne(group, sources.blocks[i]);
@@ -113,7 +111,7 @@ Result<void> RankPool::ForRuns(uint32_t group, const BlockMoves& blocks, Exchang
       order.blocks.push_back(next->first);
       targets.push_back(next->second);
     }
-    if (auto done = exchange(order, targets); !done) return done;
+    SKALD_TRY(exchange(order, targets));
   }
   return {};
 }

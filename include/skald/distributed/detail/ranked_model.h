@@ -30,8 +30,7 @@ SKALD_INLINE Result<RankedModel> RankedModel::Create(const AnyModel& model, cons
       return Fail(ErrorCode::kInvalidArgument,
                   "rank " + std::to_string(ranks.share().rank) + " leads no others; it calls FollowRanks");
     }
-    const auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights()));
-    if (!same) return Failure(same.error());
+    SKALD_TRY(internal::CompareFacts(ranks, internal::FactsOf(model.weights())));
     return RankedModel(model, std::make_shared<internal::RankLead>(ranks));
   });
 }
@@ -42,13 +41,12 @@ SKALD_INLINE RankedModel::~RankedModel() {
 
 SKALD_INLINE Result<std::shared_ptr<BlockPool>> RankedModel::CreatePool(const RuntimeConfig& runtime) const {
   return NoThrow("RankedModel::CreatePool", [&]() -> Result<std::shared_ptr<BlockPool>> {
-    auto pool = CreateBlockPool(model_->layout(), runtime);
-    if (!pool) return pool;
+    SKALD_ASSIGN(auto pool, CreateBlockPool(model_->layout(), runtime));
     const auto turn = lead_->Turn();
     const uint64_t number = (*next_pool_)++;
-    if (auto given = lead_->Give(BytesOf(internal::PoolOrder{number, runtime})); !given) return Failure(given.error());
-    if (auto agreed = Agree(lead_->ranks()); !agreed) return Failure(agreed.error());
-    (*pool)->SetPeers(std::make_shared<internal::RankPool>(lead_, number, spec(), runtime));
+    SKALD_TRY(lead_->Give(BytesOf(internal::PoolOrder{number, runtime})));
+    SKALD_TRY(Agree(lead_->ranks()));
+    pool->SetPeers(std::make_shared<internal::RankPool>(lead_, number, spec(), runtime));
     return pool;
   });
 }
@@ -57,26 +55,24 @@ SKALD_INLINE Result<Outputs> RankedModel::Forward(const Batch& batch, Workspace&
                                                   const ForwardOptions& options) const {
   return NoThrow("Forward", [&]() -> Result<Outputs> {
     const auto turn = lead_->Turn();
-    auto step = Step::Plan(batch, options.pass_tokens);
-    if (!step) return Failure(step.error());
-    BlockPool& pool = *step->pools().front();
-    const auto* const peers = step->pools().size() == 1 ? PeersOf(pool) : nullptr;
+    SKALD_ASSIGN(auto step, Step::Plan(batch, options.pass_tokens));
+    BlockPool& pool = *step.pools().front();
+    const auto* const peers = step.pools().size() == 1 ? PeersOf(pool) : nullptr;
     if (peers == nullptr) {
       return Fail(ErrorCode::kInvalidArgument, "the caches are not all of one pool that the ranks have (CreatePool)");
     }
-    if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
-    const auto plan = StepPlanToBytes(step->plan());
-    if (!plan) return Failure(plan.error());
-    internal::StepOrder order = {peers->number(), options.pass_tokens, options.observer != nullptr, *plan, {}};
+    SKALD_TRY(step.Reserve());
+    SKALD_ASSIGN(const auto plan, StepPlanToBytes(step.plan()));
+    internal::StepOrder order = {peers->number(), options.pass_tokens, options.observer != nullptr, plan, {}};
     for (const StepRequest& request : batch.requests()) {
       order.tokens.insert(order.tokens.end(), request.tokens.begin(), request.tokens.end());
     }
-    if (auto given = lead_->Give(internal::BytesOf(order)); !given) return Failure(given.error());
+    SKALD_TRY(lead_->Give(internal::BytesOf(order)));
     ForwardOptions own = options;
     own.ranks = &lead_->ranks();
     if (options.observer) own.observer = internal::ShownToAll(options.observer, lead_->ranks());
-    auto outputs = model_->Execute(step->plan(), order.tokens, pool, workspace, own);
-    if (outputs) step->Commit();
+    auto outputs = model_->Execute(step.plan(), order.tokens, pool, workspace, own);
+    if (outputs) step.Commit();
     return outputs;
   });
 }
@@ -84,9 +80,8 @@ SKALD_INLINE Result<Outputs> RankedModel::Forward(const Batch& batch, Workspace&
 SKALD_INLINE Result<std::span<const float>> RankedModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                                  Workspace& workspace,
                                                                  const ForwardOptions& options) const {
-  auto outputs = Forward(Batch().Add(cache, tokens), workspace, options);
-  if (!outputs) return Failure(std::move(outputs.error()));
-  return (*outputs)[0];
+  SKALD_ASSIGN(auto outputs, Forward(Batch().Add(cache, tokens), workspace, options));
+  return outputs[0];
 }
 
 SKALD_INLINE RankedModel::RankedModel(const AnyModel& model, std::shared_ptr<internal::RankLead> lead)

@@ -33,35 +33,35 @@ class Answer {
   static Result<Answer> Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
                               const Tokenizer* tokenizer, bool defers_filter = false);
 
-  // The same at the point where `drawn` tokens were drawn, all of them told.
+  /// The same at the point where `drawn` tokens were drawn, all of them told.
   static Result<Answer> Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
                               const Tokenizer* tokenizer, std::span<const int32_t> drawn, bool defers_filter = false);
 
-  // Prompt and answer.
+  /// Prompt and answer.
   std::span<const int32_t> tokens() const { return tokens_; }
   uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
-  // Those of the request, with the sample's own stream of draws.
+  /// Those of the request, with the sample's own stream of draws.
   const SamplerSettings& sampler() const { return settings_; }
   uint32_t max_tokens() const { return max_tokens_; }
   uint32_t drawn() const { return drawn_; }
   std::optional<FinishReason> finish() const { return finish_; }
-  // Which of the request's stop strings ended it, if one did.
+  /// Which of the request's stop strings ended it, if one did.
   std::optional<size_t> stop_string() const { return stops_.stopped_by(); }
 
   bool defers_filter() const { return defers_filter_; }
-  // Where the filter's work is deferred: what must be done before Settle and Draw, which would else do it themselves;
-  // null where nothing must.
+  /// Where the filter's work is deferred: what must be done before Settle and Draw, which would else do it themselves;
+  /// null where nothing must.
   std::shared_ptr<FilterWork> TakeFilterWork();
-  // Ends the answer if its filter allows nothing more, where that could not be told when the last token was drawn.
-  // kResourceExhausted: to be called again.
+  /// Ends the answer if its filter allows nothing more, where that could not be told when the last token was drawn.
+  /// kResourceExhausted: to be called again.
   Result<void> Settle(Event& event);
 
-  // Draws the token that follows, given its `logits` [vocab_size], and goes on to it; what is new goes to `event`.
-  // Returns its id. After an error the answer can only be begun again at the same point: the same logits give the same
-  // token, if there was no memory (kResourceExhausted), and the same error else. `event` is as it was.
+  /// Draws the token that follows, given its `logits` [vocab_size], and goes on to it; what is new goes to `event`.
+  /// Returns its id. After an error the answer can only be begun again at the same point: the same logits give the same
+  /// token, if there was no memory (kResourceExhausted), and the same error else. `event` is as it was.
   Result<int32_t> Draw(std::span<const float> logits, SamplerScratch& scratch, Event& event);
 
-  // Goes on to a token that was drawn before, as Draw did.
+  /// Goes on to a token that was drawn before, as Draw did.
   Result<void> Take(SampledToken token, Event& event);
 
  private:
@@ -72,7 +72,7 @@ class Answer {
 
   Result<void> Tell(int32_t id, Event& event);
 
-  // Lets out what was held back.
+  /// Lets out what was held back.
   Result<void> Finish(FinishReason reason, Event& event);
 
   bool AllowsNothingButEnd(std::span<const uint64_t> allowed) const;
@@ -83,13 +83,13 @@ class Answer {
   std::vector<int32_t> tokens_;
   uint32_t drawn_ = 0;
   SamplerState sampler_;
-  std::unique_ptr<TokenFilter> filter_;  // null: anything may come
+  std::unique_ptr<TokenFilter> filter_;  ///< null: anything may come
   const Tokenizer* tokenizer_ = nullptr;
-  std::optional<StreamDecoder> decoder_;  // without a tokenizer there is no text
+  std::optional<StreamDecoder> decoder_;  ///< without a tokenizer there is no text
   StopStrings stops_;
   std::optional<FinishReason> finish_;
   bool defers_filter_ = false;
-  bool is_unsettled_ = false;  // the filter may allow nothing more
+  bool is_unsettled_ = false;  ///< the filter may allow nothing more
 };
 
 }  // namespace skald

@@ -25,19 +25,19 @@ class PromptReading {
   // Nothing is read of the prompt but for `sample` 0. The log-probabilities of `scored` tokens were told before.
   PromptReading(std::shared_ptr<const Request> request, uint32_t sample, uint32_t scored);
 
-  // Whether rows are still to be read, for which no known beginning stands in.
+  /// Whether rows are still to be read, for which no known beginning stands in.
   bool is_wanted() const { return next_ < end_; }
   bool wants_logits() const { return is_wanted() && want_ == Want::kLogits; }
-  // The row that is read next; at the end any.
+  /// The row that is read next; at the end any.
   uint32_t next() const { return is_wanted() ? next_ : std::numeric_limits<uint32_t>::max(); }
-  // Tokens whose log-probabilities were told.
+  /// Tokens whose log-probabilities were told.
   uint32_t scored() const { return want_ == Want::kLogits ? next_ : 0; }
 
-  // What is wanted of the row at a position.
+  /// What is wanted of the row at a position.
   Want WantOf(uint32_t position) const { return position >= next_ && position < end_ ? want_ : Want::kNothing; }
 
-  // Takes the row at next(): logits [vocab_size] or hidden state [model_dim]. News go to `event`. After an error the
-  // row may be read again.
+  /// Takes the row at next(): logits [vocab_size] or hidden state [model_dim]. News go to `event`. After an error the
+  /// row may be read again.
   Result<void> Read(std::span<const float> row, SamplerScratch& scratch, Event& event);
 
  private:
@@ -46,8 +46,8 @@ class PromptReading {
 
   std::shared_ptr<const Request> request_;
   Want want_ = Want::kNothing;
-  uint32_t next_ = 0, end_ = 0;  // positions of rows
-  std::vector<double> sums_;     // of what was read
+  uint32_t next_ = 0, end_ = 0;  ///< positions of rows
+  std::vector<double> sums_;     ///< of what was read
 };
 
 }  // namespace skald

@@ -22,15 +22,15 @@ class StopStrings {
   // None of `strings` is empty, nor are they null.
   explicit StopStrings(std::shared_ptr<const std::vector<std::string>> strings) : strings_(std::move(strings)) {}
 
-  // Whether one has appeared; nothing comes out any more.
+  /// Whether one has appeared; nothing comes out any more.
   bool has_stopped() const { return stopped_by_.has_value(); }
-  // Which of the strings that was, by its place in the list.
+  /// Which of the strings that was, by its place in the list.
   std::optional<size_t> stopped_by() const { return stopped_by_; }
 
-  // Returns the text that is certain now: up to the first of the strings, or up to what may be the beginning of one.
+  /// Returns the text that is certain now: up to the first of the strings, or up to what may be the beginning of one.
   std::string Push(std::string_view piece);
 
-  // Returns what was held back, at the end of a text that no string stopped.
+  /// Returns what was held back, at the end of a text that no string stopped.
   std::string Flush() { return has_stopped() ? std::string() : std::exchange(held_, {}); }
 
  private:

@@ -34,7 +34,7 @@ namespace skald {
 SKALD_INLINE Result<std::unique_ptr<Engine>> Engine::Create(ModelRef model, std::shared_ptr<BlockPool> pool,
                                                             Workspace& workspace, EngineOptions options) {
   return NoThrow("Engine::Create", [&]() -> Result<std::unique_ptr<Engine>> {
-    if (auto valid = CheckOptions(pool, options); !valid) return Failure(valid.error());
+    SKALD_TRY(CheckOptions(pool, options));
     return std::unique_ptr<Engine>(new Engine(model, std::move(pool), workspace, std::move(options)));
   });
 }
@@ -47,10 +47,9 @@ SKALD_INLINE Result<void> Engine::Check(const Request& request) const {
 
 SKALD_INLINE Result<RequestId> Engine::Submit(Request request) {
   return NoThrow("Engine::Submit", [&]() -> Result<RequestId> {
-    if (auto valid = Check(request); !valid) return Failure(valid.error());
+    SKALD_TRY(Check(request));
     const RequestId id = next_request_;
-    auto added = sequences_.Add(id, std::make_shared<const Request>(std::move(request)), capacity_);
-    if (!added) return Failure(added.error());
+    SKALD_TRY(sequences_.Add(id, std::make_shared<const Request>(std::move(request)), capacity_));
     ++next_request_;
     return id;
   });
@@ -83,11 +82,10 @@ SKALD_INLINE Result<std::vector<std::byte>> Engine::Suspend() {
 SKALD_INLINE Result<std::vector<RequestId>> Engine::Resume(std::span<const std::byte> bytes,
                                                            const FilterMaker& make_filter) {
   return NoThrow("Engine::Resume", [&]() -> Result<std::vector<RequestId>> {
-    auto suspended = DecodeSuspended(bytes, options_.clock());
-    if (!suspended) return Failure(suspended.error());
+    SKALD_ASSIGN(auto suspended, DecodeSuspended(bytes, options_.clock()));
     std::vector<RequestId> ids;
-    ids.reserve(suspended->requests.size());
-    for (SuspendedRequest& request : suspended->requests) {
+    ids.reserve(suspended.requests.size());
+    for (SuspendedRequest& request : suspended.requests) {
       auto resumed = NoThrow("Engine::Resume", [&] { return ResumeOne(request, make_filter); });
       if (!resumed) {
         for (const RequestId id : ids) sequences_.Discard(id);
@@ -95,7 +93,7 @@ SKALD_INLINE Result<std::vector<RequestId>> Engine::Resume(std::span<const std::
       }
       ids.push_back(request.id);
     }
-    next_request_ = std::max(next_request_, suspended->next_id);
+    next_request_ = std::max(next_request_, suspended.next_id);
     for (const RequestId id : ids) next_request_ = std::max(next_request_, id + 1);
     return ids;
   });
@@ -133,9 +131,8 @@ SKALD_INLINE Result<void> Engine::ResumeOne(SuspendedRequest& suspended, const F
   if (auto valid = Check(suspended.request); !valid) return Annotate(whose, valid);
   if (suspended.has_filter) {
     if (!make_filter) return Fail(ErrorCode::kInvalidArgument, whose + " has a filter; make_filter is empty");
-    auto filter = make_filter(suspended.request);
-    if (!filter) return Failure(filter.error());
-    suspended.request.filter = std::move(*filter);
+    SKALD_ASSIGN(auto filter, make_filter(suspended.request));
+    suspended.request.filter = std::move(filter);
   }
   auto added = sequences_.Add(suspended, std::make_shared<const Request>(suspended.request));
   return added ? added : Result<void>(Annotate(whose, added));
@@ -143,15 +140,14 @@ SKALD_INLINE Result<void> Engine::ResumeOne(SuspendedRequest& suspended, const F
 
 SKALD_INLINE Result<uint64_t> Engine::Advance() {
   for (size_t repeated = 0;;) {
-    auto tried = TrySchedule();
-    if (!tried) return Failure(tried.error());
-    if (tried->in_the_way == nullptr || sequences_.has_news()) return tried->rows;
-    if (tried->is_repeatable && ++repeated <= 2 * sequences_.size()) continue;
-    const std::optional<Error>& no_room = tried->no_room;
+    SKALD_ASSIGN(auto tried, TrySchedule());
+    if (tried.in_the_way == nullptr || sequences_.has_news()) return tried.rows;
+    if (tried.is_repeatable && ++repeated <= 2 * sequences_.size()) continue;
+    const std::optional<Error>& no_room = tried.no_room;
     // No memory in the system is nobody's fault.
     if (no_room && !no_room->facts.needed_bytes) return Failure(*no_room);
-    if (MakeRoom(*tried->in_the_way)) continue;
-    EndWith(*tried->in_the_way, no_room.value_or(Error{ErrorCode::kResourceExhausted, "the request cannot get on"}));
+    if (MakeRoom(*tried.in_the_way)) continue;
+    EndWith(*tried.in_the_way, no_room.value_or(Error{ErrorCode::kResourceExhausted, "the request cannot get on"}));
   }
 }
 
@@ -175,9 +171,8 @@ SKALD_INLINE bool Engine::TrimPrompts() noexcept {
 }
 
 SKALD_INLINE Result<Engine::Attempt> Engine::TrySchedule() {
-  const auto found = sequences_.Candidates();
-  if (!found) return Failure(found.error());
-  const std::vector<Sequence*>& candidates = *found;
+  SKALD_ASSIGN(const auto found, sequences_.Candidates());
+  const std::vector<Sequence*>& candidates = found;
   DraftFor(candidates);
   std::vector<SequenceView> views;
   for (const Sequence* sequence : candidates) views.push_back(sequences_.ViewOf(*sequence));
@@ -199,10 +194,9 @@ SKALD_INLINE Result<Engine::Attempt> Engine::TrySchedule() {
   std::vector<Row> rows;
   for (const StepRows& row : schedule.rows) AddRow(*candidates[row.sequence], row.tokens, row.drafts, rows);
   const bool had_rows = !rows.empty();
-  const auto computed = Compute(rows);
-  if (!computed) return Failure(computed.error());
-  attempt.rows = *computed;
-  if (*computed > 0) return attempt;
+  SKALD_ASSIGN(const auto computed, Compute(rows));
+  attempt.rows = computed;
+  if (computed > 0) return attempt;
   const auto is_ready = [&](const StepRows& row) {
     const Sequence& sequence = *candidates[row.sequence];
     return sequence.leader == nullptr && !sequence.is_waiting();

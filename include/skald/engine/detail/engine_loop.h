@@ -54,7 +54,7 @@ SKALD_INLINE size_t Inbox::size() const {
 
 SKALD_INLINE Result<EngineLoop::Ticket> EngineLoop::Submit(Request request, std::function<void()> on_event) {
   return NoThrow("EngineLoop::Submit", [&]() -> Result<Ticket> {
-    if (auto valid = engine_.Check(request); !valid) return Failure(valid.error());
+    SKALD_TRY(engine_.Check(request));
     std::shared_ptr<Inbox> inbox(new Inbox(request.samples, std::move(on_event)));
     const std::lock_guard lock(mutex_);
     if (stop_) return Fail(ErrorCode::kFailedPrecondition, "the engine's loop was stopped");
@@ -124,17 +124,16 @@ SKALD_INLINE Result<void> EngineLoop::TakeTurn(bool& goes_on) {
     return {};
   }
   BeginWork();
-  auto report = engine_.Step();
-  if (!report) return Failure(report.error());
-  if (report->rows > 0 || !report->events.empty()) working_since_ = Now();
-  for (Event& event : report->events) Deliver(std::move(event));
+  SKALD_ASSIGN(auto report, engine_.Step());
+  if (report.rows > 0 || !report.events.empty()) working_since_ = Now();
+  for (Event& event : report.events) Deliver(std::move(event));
   {
     const std::lock_guard lock(mutex_);
     stats_ = engine_.stats();
-    if (report->rows > 0) failure_.reset();
+    if (report.rows > 0) failure_.reset();
   }
   // Others than the engine hold the pool's memory.
-  if (report->rows == 0 && report->events.empty()) Wait();
+  if (report.rows == 0 && report.events.empty()) Wait();
   return {};
 }
 

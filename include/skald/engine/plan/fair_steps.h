@@ -19,18 +19,18 @@
 namespace skald {
 
 struct ShareLimits {
-  uint32_t step_tokens = 512;  // rows of a step
-  // More tenants, that want nothing now and may come back at any time with a row: steps are kept short for them too, as
-  // one that runs cannot be cut short.
+  uint32_t step_tokens = 512;  ///< rows of a step
+  /// More tenants, that want nothing now and may come back at any time with a row: steps are kept short for them too,
+  /// as one that runs cannot be cut short.
   size_t left_lately = 0;
-  uint64_t step = 0;  // its number
+  uint64_t step = 0;  ///< its number
 };
 
-// Sets SequenceView::most of those that a step leaves out or cuts short for other tenants' sake. Within a tenant
-// those that write take turns, its most urgent prompt has up to half of its part in every other step, and one that
-// waits may begin in each step. Every tenant has a row at least in each step, or a few in every second or third; now
-// and then no more: what few rows cost is learnt of steps that have few. Nothing is set where a tenant is alone, or
-// no cost is known yet. O(n log n) for n views.
+/// Sets SequenceView::most of those that a step leaves out or cuts short for other tenants' sake. Within a tenant
+/// those that write take turns, its most urgent prompt has up to half of its part in every other step, and one that
+/// waits may begin in each step. Every tenant has a row at least in each step, or a few in every second or third; now
+/// and then no more: what few rows cost is learnt of steps that have few. Nothing is set where a tenant is alone, or
+/// no cost is known yet. O(n log n) for n views.
 void LimitToShares(std::span<SequenceView> views, const ShareLimits& limits, const CostModel& cost);
 
 }  // namespace skald

@@ -21,11 +21,11 @@ namespace skald {
 struct MemoryModel {
   struct Group {
     uint64_t block_bytes;
-    uint32_t block_tokens;               // 1 where a block is a state, or what one token gives to it
-    uint64_t most_held = kUnlimited;     // blocks between steps
-    uint64_t most_taken = kUnlimited;    // new blocks in a step
-    uint64_t most_at_once = kUnlimited;  // blocks in a step of one token: those held before, and the new ones
-    uint64_t taken_for_each = 1;         // new blocks in a step for each block that is filled or begun
+    uint32_t block_tokens;               ///< 1 where a block is a state, or what one token gives to it
+    uint64_t most_held = kUnlimited;     ///< blocks between steps
+    uint64_t most_taken = kUnlimited;    ///< new blocks in a step
+    uint64_t most_at_once = kUnlimited;  ///< blocks in a step of one token: those held before, and the new ones
+    uint64_t taken_for_each = 1;         ///< new blocks in a step for each block that is filled or begun
 
     uint64_t Blocks(uint64_t tokens) const { return (tokens + block_tokens - 1) / block_tokens; }
   };
@@ -33,17 +33,17 @@ struct MemoryModel {
 
   static MemoryModel Of(const BlockPool& pool);
 
-  // The most that a conversation of `tokens` tokens holds between steps.
+  /// The most that a conversation of `tokens` tokens holds between steps.
   uint64_t BytesFor(uint64_t tokens) const;
 
-  // The most that a step takes which computes `rows` tokens behind `tokens`. What they replace goes when it is done.
+  /// The most that a step takes which computes `rows` tokens behind `tokens`. What they replace goes when it is done.
   uint64_t BytesTaken(uint64_t tokens, uint64_t rows) const;
 
-  // What a pool needs for a conversation to reach `tokens` tokens, however its steps were divided, as long as a step
-  // that does not fit is made shorter.
+  /// What a pool needs for a conversation to reach `tokens` tokens, however its steps were divided, as long as a step
+  /// that does not fit is made shorter.
   uint64_t BytesToReach(uint64_t tokens) const;
 
-  // The most tokens, up to `most`, that a conversation reaches in a pool of `bytes`.
+  /// The most tokens, up to `most`, that a conversation reaches in a pool of `bytes`.
   uint32_t TokensIn(uint64_t bytes, uint32_t most) const;
 
  private:
@@ -53,8 +53,8 @@ struct MemoryModel {
   uint64_t Sum(BlocksOf blocks_of) const;
 };
 
-// How many tokens a conversation may have that has `pool` to itself: what an engine refuses a request for at once,
-// rather than in the middle of its answer.
+/// How many tokens a conversation may have that has `pool` to itself: what an engine refuses a request for at once,
+/// rather than in the middle of its answer.
 uint32_t CapacityOf(const BlockPool& pool);
 
 }  // namespace skald

@@ -13,12 +13,12 @@
 
 namespace skald {
 
-// Lower goes first.
+/// Lower goes first.
 struct Urgency {
   double level = 0.0;
-  double since = 0.0;  // seconds
-  // Whether it takes the places of those that run and are less urgent, rather than the first that is free. Displacing
-  // costs computing again: a policy asks for it where waiting would be worse (benchmarks/README.md).
+  double since = 0.0;  ///< seconds
+  /// Whether it takes the places of those that run and are less urgent, rather than the first that is free. Displacing
+  /// costs computing again: a policy asks for it where waiting would be worse (benchmarks/README.md).
   bool displaces = false;
 
   friend auto operator<=>(const Urgency&, const Urgency&) = default;
@@ -26,12 +26,12 @@ struct Urgency {
 
 enum class Policy : uint8_t {
   kFirstCome,
-  kPriority,  // a level of Request::priority is worth PolicyOptions::seconds_per_priority of waiting
+  kPriority,  ///< a level of Request::priority is worth PolicyOptions::seconds_per_priority of waiting
   // The tenant that was served least, in turns of PolicyOptions::turn_tokens. Its sequences stand in line: each as if
   // those before it had been served a turn. So tenants that want more than they get have as many places as each other,
   // however many sequences they send, and those of a tenant that was served more give way.
   kFairShare,
-  kShortestFirst,  // a token that is to be computed costs PolicyOptions::seconds_per_token of waiting
+  kShortestFirst,  ///< a token that is to be computed costs PolicyOptions::seconds_per_token of waiting
 };
 
 struct PolicyOptions {
@@ -41,20 +41,20 @@ struct PolicyOptions {
   double seconds_per_token = 0.01;
 };
 
-// What urgency is made of.
+/// What urgency is made of.
 struct Standing {
-  double arrival = 0.0;  // seconds
+  double arrival = 0.0;  ///< seconds
   int32_t priority = 0;
-  uint64_t tokens = 0;  // of prompt and answer, at most
-  double served = 0.0;  // tokens that its tenant was given
-  uint64_t before = 0;  // sequences of its tenant that stand before it
-  // Tokens in its cache, if it runs: what giving way would throw away.
+  uint64_t tokens = 0;  ///< of prompt and answer, at most
+  double served = 0.0;  ///< tokens that its tenant was given
+  uint64_t before = 0;  ///< sequences of its tenant that stand before it
+  /// Tokens in its cache, if it runs: what giving way would throw away.
   std::optional<uint32_t> held = {};
 };
 
-// The turn that is a sequence's own. One that runs is ahead by a turn, and by the turns that its cache took: it gives
-// way only where its tenant is ahead by more than that costs, so that places do not go back and forth, and what is
-// computed again is never more than what another lags behind.
+/// The turn that is a sequence's own. One that runs is ahead by a turn, and by the turns that its cache took: it gives
+/// way only where its tenant is ahead by more than that costs, so that places do not go back and forth, and what is
+/// computed again is never more than what another lags behind.
 double FairLevel(const Standing& standing, double turn_tokens);
 
 Urgency UrgencyOf(const Standing& standing, const PolicyOptions& options);

@@ -30,52 +30,52 @@
 
 namespace skald {
 
-// One sequence that wants to go on.
+/// One sequence that wants to go on.
 struct SequenceView {
   Urgency urgency;
-  bool may_run = true;      // else it only holds what it has, and is the first to give it
-  bool is_running = false;  // has a cache; else it waits for one
-  uint32_t cached = 0;      // tokens in its cache, or that will be there when it is brought back
-  uint32_t shared = 0;      // of these tokens, that another holds anyway; 0 of one that runs
-  uint32_t pending = 1;     // tokens to compute until a token can be drawn; at least 1
-  uint32_t drafts = 0;      // rows that it would like to have behind them
-  uint32_t step_end = 0;    // a step must end after so many of the pending tokens, if that is not 0
-  uint32_t tenant = 0;      // whose it is, by number
-  uint32_t idle = 0;        // steps since the last that had rows of it
-  // Rows that it may have in this step, drafts included, for others' sake (fair_steps.h): with 0 it keeps what it has,
-  // or is passed over where it waits.
+  bool may_run = true;      ///< else it only holds what it has, and is the first to give it
+  bool is_running = false;  ///< has a cache; else it waits for one
+  uint32_t cached = 0;      ///< tokens in its cache, or that will be there when it is brought back
+  uint32_t shared = 0;      ///< of these tokens, that another holds anyway; 0 of one that runs
+  uint32_t pending = 1;     ///< tokens to compute until a token can be drawn; at least 1
+  uint32_t drafts = 0;      ///< rows that it would like to have behind them
+  uint32_t step_end = 0;    ///< a step must end after so many of the pending tokens, if that is not 0
+  uint32_t tenant = 0;      ///< whose it is, by number
+  uint32_t idle = 0;        ///< steps since the last that had rows of it
+  /// Rows that it may have in this step, drafts included, for others' sake (fair_steps.h): with 0 it keeps what it has,
+  /// or is passed over where it waits.
   uint32_t most = std::numeric_limits<uint32_t>::max();
 
-  // A row each step, rather than pieces of a prompt.
+  /// A row each step, rather than pieces of a prompt.
   bool writes() const { return is_running && pending == 1; }
 };
 
 struct StepLimits {
   uint32_t max_running = 64;
-  uint32_t step_tokens = 512;  // rows
-  // Needs a cost model that is known. A row for each that writes and the few tokens of the most urgent prompt are
-  // computed even if they take longer.
+  uint32_t step_tokens = 512;  ///< rows
+  /// Needs a cost model that is known. A row for each that writes and the few tokens of the most urgent prompt are
+  /// computed even if they take longer.
   std::optional<double> step_seconds = {};
   uint64_t free_bytes = std::numeric_limits<uint64_t>::max();
 };
 
 struct StepRows {
-  uint32_t sequence;  // index of its view
-  uint32_t tokens;    // pending ones that are computed
-  uint32_t drafts;    // behind them
+  uint32_t sequence;  ///< index of its view
+  uint32_t tokens;    ///< pending ones that are computed
+  uint32_t drafts;    ///< behind them
 
   friend bool operator==(const StepRows&, const StepRows&) = default;
 };
 
 struct Schedule {
-  std::vector<uint32_t> preempted;  // give up their caches, before anything else
-  std::vector<uint32_t> admitted;   // get one
-  std::vector<StepRows> rows;       // what is computed, most urgent first
+  std::vector<uint32_t> preempted;  ///< give up their caches, before anything else
+  std::vector<uint32_t> admitted;   ///< get one
+  std::vector<StepRows> rows;       ///< what is computed, most urgent first
   StepWork work;
 };
 
-// Returns what the next step does. O(n + r log r) for n sequences of which r run or may. `rows` is empty only where no
-// sequence may run, or all that may are passed over.
+/// Returns what the next step does. O(n + r log r) for n sequences of which r run or may. `rows` is empty only where no
+/// sequence may run, or all that may are passed over.
 Schedule MakeSchedule(std::span<const SequenceView> views, const StepLimits& limits, const MemoryModel& memory,
                       const CostModel& cost);
 

@@ -16,58 +16,59 @@
 
 namespace skald {
 
-// Calls take O(log n) for n tenants.
+/// Calls take O(log n) for n tenants.
 class Tenants {
  public:
   Tenants() = default;
   Tenants(const Tenants&) = delete;
   Tenants& operator=(const Tenants&) = delete;
 
-  // So many more sequences of `name` are there. Error: kResourceExhausted; then they are not.
+  /// So many more sequences of `name` are there. Error: kResourceExhausted; then they are not.
   Result<void> Enter(const std::string& name, uint64_t count = 1);
 
-  // A sequence of `name` is gone, at `now` seconds on a clock that never goes back.
+  /// A sequence of `name` is gone, at `now` seconds on a clock that never goes back.
   void Leave(const std::string& name, double now) noexcept;
 
-  // How many left less than kLately before `now`, and have nothing there.
+  /// How many left less than kLately before `now`, and have nothing there.
   size_t LeftLately(double now) noexcept;
 
   void Serve(const std::string& name, double tokens) noexcept;
 
   double served(const std::string& name) const;
-  // Differs from those of all others that are there.
+  /// Differs from those of all others that are there.
   uint32_t number(const std::string& name) const;
 
-  // Numbers a tenant's sequences 0, 1, 2, ..., one with each call, in each `round` anew.
+  /// Numbers a tenant's sequences 0, 1, 2, ..., one with each call, in each `round` anew.
   uint64_t NextTurn(const std::string& name, uint64_t round) noexcept;
 
-  // Seconds: for someone who sends one request after the other, and no longer, as it costs those who are there.
+  /// Seconds: for someone who sends one request after the other, and no longer, as it costs those who are there.
   static constexpr double kLately = 1.0;
 
  private:
   struct Tenant;
   using InOrder = std::multimap<double, Tenant*>;
   struct Tenant {
-    double served = 0.0;  // tokens
+    double served = 0.0;  ///< tokens
     uint64_t sequences = 0;
     uint64_t round = 0, turns = 0;
     uint32_t number = 0;
     const std::string* name = nullptr;
-    InOrder* list = nullptr;  // where its place is
+    InOrder* list = nullptr;  ///< where its place is
     InOrder::iterator place = {};
   };
 
   Tenant& Insert(const std::string& name);
 
-  // Puts it into `list`, behind others of the same key.
+  /// Puts it into `list`, behind others of the same key.
   static void Place(Tenant& tenant, InOrder& list, double key) noexcept;
 
-  // Who is not there and was served no more than those who are would begin where they are: that need not be remembered.
+  /// Who is not there and was served no more than those who are would begin where they are: that need not be
+  /// remembered.
   void ForgetAbsent() noexcept;
 
   std::map<std::string, Tenant> tenants_;
-  InOrder present_, absent_;  // those with sequences, and without, by tokens served
-  InOrder lately_;            // those without that left lately, by when
+  InOrder present_, absent_;  ///< those with sequences, and without, by tokens served
+  InOrder lately_;            ///< those without that left lately, by when
   uint32_t next_number_ = 0;
 };
 

@@ -17,24 +17,24 @@
 
 namespace skald {
 
-// One text that goes on.
+/// One text that goes on.
 struct DraftTask {
-  uint64_t sequence;                 // names it, for drafters that remember
-  std::span<const int32_t> tokens;   // all of it, prompt included
-  const SamplerSettings* sampler;    // by which the text's own tokens are drawn
-  uint32_t most;                     // guesses wanted at most, at least 1
-  std::vector<int32_t> drafts = {};  // to be filled; may stay empty
+  uint64_t sequence;                 ///< names it, for drafters that remember
+  std::span<const int32_t> tokens;   ///< all of it, prompt included
+  const SamplerSettings* sampler;    ///< by which the text's own tokens are drawn
+  uint32_t most;                     ///< guesses wanted at most, at least 1
+  std::vector<int32_t> drafts = {};  ///< to be filled; may stay empty
 };
 
-// Used by one thread at a time.
+/// Used by one thread at a time.
 class Drafter {
  public:
   virtual ~Drafter() = default;
 
-  // Fills DraftTask::drafts of each. An error costs the guesses, and nothing else.
+  /// Fills DraftTask::drafts of each. An error costs the guesses, and nothing else.
   virtual Result<void> Draft(std::span<DraftTask> tasks) = 0;
 
-  // The sequence is at its end, or sleeps: what is remembered of it can go.
+  /// The sequence is at its end, or sleeps: what is remembered of it can go.
   virtual void Forget(uint64_t /*sequence*/) {}
 };
 

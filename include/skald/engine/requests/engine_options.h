@@ -25,56 +25,56 @@
 
 namespace skald {
 
-// Seconds since some moment; never goes back.
+/// Seconds since some moment; never goes back.
 using Clock = std::function<double()>;
 
 double SteadySeconds();
 
 struct EngineOptions {
-  uint32_t max_running = 64;   // conversations with a cache at a time; the samples of a request may exceed it
-  uint32_t step_tokens = 512;  // rows of a step
-  // How long a step should take at most, so that a long prompt does not stop open streams; by what steps took so far.
+  uint32_t max_running = 64;   ///< conversations with a cache at a time; the samples of a request may exceed it
+  uint32_t step_tokens = 512;  ///< rows of a step
+  /// How long a step should take at most, so that a long prompt does not stop open streams; by what steps took so far.
   std::optional<double> step_seconds = {};
   PolicyOptions policy = {};
   Clock clock = SteadySeconds;
 
-  const Tokenizer* tokenizer = nullptr;       // for text and stop strings
-  std::vector<const Adapter*> adapters = {};  // that requests may name
-  // Of the engine's pool: each is for the requests of its adapter (PromptCache::adapter). Steps wait for the stores of
-  // one that has no queues (PromptCacheOptions::writer, reader).
+  const Tokenizer* tokenizer = nullptr;       ///< for text and stop strings
+  std::vector<const Adapter*> adapters = {};  ///< that requests may name
+  /// Of the engine's pool: each is for the requests of its adapter (PromptCache::adapter). Steps wait for the stores of
+  /// one that has no queues (PromptCacheOptions::writer, reader).
   std::vector<PromptCache*> prompts = {};
-  // Do the long work of filters; a request whose filter is not ready sits out steps meanwhile. Without, steps do it.
+  /// Do the long work of filters; a request whose filter is not ready sits out steps meanwhile. Without, steps do it.
   FilterWorkers* filter_workers = nullptr;
   Drafter* drafter = nullptr;
-  // Drafts in a step of one request. Windowed and recurrent models take RuntimeConfig::rewind_tokens if that is less.
+  /// Drafts in a step of one request. Windowed and recurrent models take RuntimeConfig::rewind_tokens if that is less.
   uint32_t max_drafts = 8;
-  // Where conversations wait that had to give their memory away; without, they are computed again. `identity` says
-  // whose state it is.
+  /// Where conversations wait that had to give their memory away; without, they are computed again. `identity` says
+  /// whose state it is.
   std::optional<ChunkStoreRef> swap = {};
   Identity identity = {};
-  // Who writes them there and reads them, so that no step waits for that store; until then they are in memory beside
-  // the pool, of at most so many bytes. Null: steps wait.
+  /// Who writes them there and reads them, so that no step waits for that store; until then they are in memory beside
+  /// the pool, of at most so many bytes. Null: steps wait.
   BackgroundQueue* swapper = nullptr;
   uint64_t swap_bytes = uint64_t{1} << 30;
-  // Seconds that a request waits, while others are computed, for what other threads read of it in stores; then it is
-  // computed too.
+  /// Seconds that a request waits, while others are computed, for what other threads read of it in stores; then it is
+  /// computed too.
   double store_seconds = 2.0;
 
-  // The prompt cache for requests of an adapter, or null.
+  /// The prompt cache for requests of an adapter, or null.
   PromptCache* PromptsOf(const Sha256Digest& adapter) const;
 };
 
 struct EngineStats {
-  uint64_t waiting = 0, running = 0;  // samples, now
-  uint64_t fetching = 0;              // of those that wait: for a store
-  uint64_t steps = 0, rows = 0;       // so far
+  uint64_t waiting = 0, running = 0;  ///< samples, now
+  uint64_t fetching = 0;              ///< of those that wait: for a store
+  uint64_t steps = 0, rows = 0;       ///< so far
   uint64_t generated_tokens = 0, drafted_tokens = 0, accepted_tokens = 0;
-  uint64_t prompt_tokens = 0, cached_tokens = 0;  // of requests that began; those that were not computed for them
+  uint64_t prompt_tokens = 0, cached_tokens = 0;  ///< of requests that began; those that were not computed for them
   uint64_t preemptions = 0, swapped_out = 0, swapped_in = 0;
-  uint64_t failed_swaps = 0;  // computed again instead
+  uint64_t failed_swaps = 0;  ///< computed again instead
 };
 
-// What a step did.
+/// What a step did.
 struct StepReport {
   std::vector<Event> events;
   uint64_t rows = 0;

@@ -20,30 +20,31 @@
 
 namespace skald {
 
-// Safe for concurrent calls.
+/// Safe for concurrent calls.
 class FilterWorkers {
  public:
   explicit FilterWorkers(size_t threads = 1);
-  // Waits for the work that was begun; the rest is not done.
+  /// Waits for the work that was begun; the rest is not done.
   ~FilterWorkers();
   FilterWorkers(const FilterWorkers&) = delete;
   FilterWorkers& operator=(const FilterWorkers&) = delete;
 
-  // Does it soon, unless nobody else keeps it any more when its turn comes.
+  /// Does it soon, unless nobody else keeps it any more when its turn comes.
   void Add(const std::string& tenant, std::shared_ptr<FilterWork> work);
 
  private:
   void Run();
 
-  // The next one, or null at the end.
+  /// The next one, or null at the end.
   std::shared_ptr<FilterWork> Take();
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::string, std::deque<std::shared_ptr<FilterWork>>> waiting_;  // by tenant; guarded by mutex_, as the rest
-  std::string last_;                                                        // whose turn was last
+  std::map<std::string, std::deque<std::shared_ptr<FilterWork>>>
+      waiting_;       ///< by tenant; guarded by mutex_, as the rest
+  std::string last_;  ///< whose turn was last
   bool is_over_ = false;
-  std::vector<std::thread> threads_;  // last: they use all of the above
+  std::vector<std::thread> threads_;  ///< last: they use all of the above
 };
 
 }  // namespace skald

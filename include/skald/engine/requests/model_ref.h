@@ -18,7 +18,7 @@
 
 namespace skald {
 
-// What can compute batches as AnyModel does.
+/// What can compute batches as AnyModel does.
 template <class M>
 concept ForwardModel = requires(const M& model, const Batch& batch, Workspace& workspace,
                                 const ForwardOptions& options) {
@@ -36,7 +36,7 @@ class ModelRef {
           return static_cast<const M*>(m)->Forward(batch, workspace, options);
         }) {}
 
-  // Safe for concurrent calls with a workspace each.
+  /// Safe for concurrent calls with a workspace each.
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const;
 
   int32_t vocab_size() const { return vocab_size_; }

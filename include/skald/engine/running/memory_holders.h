@@ -16,10 +16,10 @@
 
 namespace skald::internal {
 
-// Bytes of the pool that YieldSpare could free, all in all.
+/// Bytes of the pool that YieldSpare could free, all in all.
 uint64_t SpareBytesOf(const BlockPool& pool, const SequenceList& sequences, PromptEnds& prompt_ends);
 
-// Returns the least urgent sequence that `holds`, or null.
+/// Returns the least urgent sequence that `holds`, or null.
 template <class Holds, class IsMoreUrgent>
 Sequence* LeastUrgent(SequenceList& sequences, Holds holds, IsMoreUrgent is_more_urgent) {
   Sequence* least = nullptr;
@@ -30,8 +30,8 @@ Sequence* LeastUrgent(SequenceList& sequences, Holds holds, IsMoreUrgent is_more
   return least;
 }
 
-// Has what only saves time make room: the resume points of the least urgent sequence that has some, or else a prompt's
-// end that is kept for samples. False where there is none.
+/// Has what only saves time make room: the resume points of the least urgent sequence that has some, or else a prompt's
+/// end that is kept for samples. False where there is none.
 template <class IsMoreUrgent>
 bool YieldSpare(SequenceList& sequences, PromptEnds& prompt_ends, IsMoreUrgent is_more_urgent) {
   const auto has_points = [](const Sequence& one) { return one.is_running() && one.cache->has_resume_points(); };

@@ -17,8 +17,8 @@
 namespace skald {
 
 struct PromptEnd {
-  std::optional<KVCache> cache;  // empty when it had to give way
-  std::vector<float> logits;     // [vocab_size]
+  std::optional<KVCache> cache;  ///< empty when it had to give way
+  std::vector<float> logits;     ///< [vocab_size]
 };
 
 class PromptEnds {
@@ -29,7 +29,7 @@ class PromptEnds {
 
   void CountIn(SpareBytes& spare);
 
-  // Gives one up; false where there is none.
+  /// Gives one up; false where there is none.
   bool Yield() noexcept;
 
  private:

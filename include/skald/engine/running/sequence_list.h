@@ -27,17 +27,17 @@ class SequenceList {
 
   bool Contains(RequestId id) const { return first_of_.contains(id); }
 
-  // The first sample of a request that is there; end() if there is none.
+  /// The first sample of a request that is there; end() if there is none.
   Iterator FirstOf(RequestId id);
 
-  // Calls visit(sequence) for the samples of a request. O(samples).
+  /// Calls visit(sequence) for the samples of a request. O(samples).
   template <class Visit>
   void ForEachOf(RequestId id, Visit visit) {
     for (auto at = FirstOf(id); at != end() && at->request_id == id; ++at) visit(*at);
   }
 
-  // Puts the samples of one request at the end; none of that request is there. Throws std::bad_alloc; nothing has
-  // changed then.
+  /// Puts the samples of one request at the end; none of that request is there. Throws std::bad_alloc; nothing has
+  /// changed then.
   void Append(std::list<Sequence>& samples);
 
   void Erase(Iterator at) noexcept;

@@ -15,11 +15,11 @@
 
 namespace skald::internal {
 
-// One that waits for anything but memory (its caller, another sequence, its filter, a store) may not run: it has no
-// part in who makes room for whom.
+/// One that waits for anything but memory (its caller, another sequence, its filter, a store) may not run: it has no
+/// part in who makes room for whom.
 SequenceView ViewOf(const Sequence& sequence, const Tenants& tenants, const PolicyOptions& policy);
 
-// Has the sequences of each tenant stand in line, those that run first. `round` is another in each call.
+/// Has the sequences of each tenant stand in line, those that run first. `round` is another in each call.
 void GiveTurns(SequenceList& sequences, Tenants& tenants, uint64_t round) noexcept;
 
 }  // namespace skald::internal

@@ -38,26 +38,26 @@ class Sequences {
   Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options)
       : pool_(std::move(pool)), options_(options), swapping_(options) {}
 
-  // Adds the samples of a request. An error leaves none of them.
+  /// Adds the samples of a request. An error leaves none of them.
   Result<void> Add(RequestId id, const std::shared_ptr<const Request>& request, uint32_t capacity);
 
-  // Adds what was suspended, as it stood. An error leaves none of it.
+  /// Adds what was suspended, as it stood. An error leaves none of it.
   Result<void> Add(const SuspendedRequest& suspended, const std::shared_ptr<const Request>& request);
 
-  // Writes all answers down that are not at their end, their caches where there is a store. They stay until Leave, or
-  // go on after Stay.
+  /// Writes all answers down that are not at their end, their caches where there is a store. They stay until Leave, or
+  /// go on after Stay.
   std::vector<SuspendedRequest> Suspend();
 
-  // Takes out what Suspend wrote down; caches stay in the store.
+  /// Takes out what Suspend wrote down; caches stay in the store.
   void Leave() noexcept;
 
-  // As if Suspend had not been called.
+  /// As if Suspend had not been called.
   void Stay() noexcept;
 
   size_t size() const { return sequences_.size(); }
   bool Contains(RequestId id) const { return sequences_.Contains(id); }
 
-  // Removes a request without a word.
+  /// Removes a request without a word.
   void Discard(RequestId id) noexcept;
 
   template <class Visit>
@@ -65,57 +65,57 @@ class Sequences {
     sequences_.ForEachOf(id, visit);
   }
 
-  // Nobody waits for one that is paused.
+  /// Nobody waits for one that is paused.
   void Pause(RequestId id, bool is_paused) noexcept;
 
-  // Of tenants that have nothing here.
+  /// Of tenants that have nothing here.
   size_t LeftLately() noexcept { return tenants_.LeftLately(options_.clock()); }
 
-  // Ends those whose time is over.
+  /// Ends those whose time is over.
   void ExpireAt(double now) noexcept;
 
   bool has_work() const;
 
-  // Those that a schedule is made of: all that are not at their end. Error: kResourceExhausted.
+  /// Those that a schedule is made of: all that are not at their end. Error: kResourceExhausted.
   Result<std::vector<Sequence*>> Candidates();
 
   SequenceView ViewOf(const Sequence& sequence) const;
 
-  // Gives `sequence` a cache with as much of it as is known, if there is room. It does not run then where it waits for
-  // another that is computing what it begins with, or for a store. Draws where nothing is left to compute. Error:
-  // kResourceExhausted; it waits on then.
+  /// Gives `sequence` a cache with as much of it as is known, if there is room. It does not run then where it waits for
+  /// another that is computing what it begins with, or for a store. Draws where nothing is left to compute. Error:
+  /// kResourceExhausted; it waits on then.
   Result<void> Admit(Sequence& sequence, SamplerScratch& scratch);
 
-  // Takes its memory away; what it has computed is written down where that is quicker than computing it again.
+  /// Takes its memory away; what it has computed is written down where that is quicker than computing it again.
   void Preempt(Sequence& sequence, const CostModel& cost) noexcept;
 
-  // Its cache came from elsewhere and does not do: it goes, and all of its tokens are computed here. False where there
-  // is no such cache.
+  /// Its cache came from elsewhere and does not do: it goes, and all of its tokens are computed here. False where there
+  /// is no such cache.
   bool BeginAnew(Sequence& sequence) noexcept;
 
-  // Bytes of the pool that YieldSpare could free, all in all.
+  /// Bytes of the pool that YieldSpare could free, all in all.
   uint64_t SpareBytesOf();
-  // Has something that only saves time make room. False where there is nothing of that kind.
+  /// Has something that only saves time make room. False where there is nothing of that kind.
   bool YieldSpare() noexcept;
 
-  // Returns who should give its memory away if someone must, and not for `other`'s sake if that is given; null where
-  // nobody is left then.
+  /// Returns who should give its memory away if someone must, and not for `other`'s sake if that is given; null where
+  /// nobody is left then.
   Sequence* LeastUrgentHolder(const Sequence* other = nullptr);
 
-  // Its rows were computed, in the step that was counted last. What had to be computed again, for others' sake, was no
-  // service.
+  /// Its rows were computed, in the step that was counted last. What had to be computed again, for others' sake, was no
+  /// service.
   void Serve(Sequence& sequence) noexcept;
   void CountStep(uint64_t rows) noexcept;
   uint64_t steps() const { return stats_.steps; }  // that were counted
 
-  // Its cache has grown: others may go on from there, and prompt caches may want it.
+  /// Its cache has grown: others may go on from there, and prompt caches may want it.
   void Reached(Sequence& sequence);
 
-  // Draws a token from each of `logits`, as long as what was drawn is the draft whose logits come next.
+  /// Draws a token from each of `logits`, as long as what was drawn is the draft whose logits come next.
   void Draw(Sequence& sequence, std::span<const std::span<const float>> logits, std::span<const int32_t> drafts,
             SamplerScratch& scratch);
 
-  // Moves what is new to `events`, and lets those go that are at their end.
+  /// Moves what is new to `events`, and lets those go that are at their end.
   void Report(std::vector<Event>& events, double now);
 
   bool has_news() const;
@@ -129,27 +129,27 @@ class Sequences {
     bool operator()(const Sequence& a, const Sequence& b) const;
   };
 
-  // Counts them, and takes over what was written down of them. Error: kResourceExhausted; nothing is adopted then.
+  /// Counts them, and takes over what was written down of them. Error: kResourceExhausted; nothing is adopted then.
   Result<void> Adopt(std::list<Sequence>& added);
 
-  // Finds the longest beginning that someone knows, or that someone is computing.
+  /// Finds the longest beginning that someone knows, or that someone is computing.
   Result<void> Begin(Sequence& sequence, std::vector<float>& logits);
 
   Result<void> BeginEmpty(Sequence& sequence);
 
-  // The other samples of a request go on from the end of the prompt: now, as far as there are places, and when they are
-  // admitted else.
+  /// The other samples of a request go on from the end of the prompt: now, as far as there are places, and when they
+  /// are admitted else.
   void BeginSamples(Sequence& first, std::span<const float> logits, SamplerScratch& scratch);
 
-  // False where no end of its prompt is kept.
+  /// False where no end of its prompt is kept.
   bool BeginAtPromptEnd(Sequence& sequence, std::vector<float>& logits);
 
   void CountBegun(Sequence& sequence) noexcept;
 
-  // Offers what it has computed to the prompt cache, which may have no room for it.
+  /// Offers what it has computed to the prompt cache, which may have no room for it.
   void Keep(const Sequence& sequence, std::span<const float> logits) noexcept;
 
-  // What is in the store stays there.
+  /// What is in the store stays there.
   void RemoveQuietly(std::list<Sequence>::iterator at) noexcept;
 
   void Remove(std::list<Sequence>::iterator at) noexcept;
@@ -160,7 +160,7 @@ class Sequences {
   SequenceList sequences_;
   PromptEnds prompt_ends_;
   Tenants tenants_;
-  uint64_t round_ = 0;  // of internal::GiveTurns
+  uint64_t round_ = 0;  ///< of internal::GiveTurns
   uint64_t next_id_ = 1;
   EngineStats stats_;
 };

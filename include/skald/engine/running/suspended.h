@@ -26,7 +26,7 @@ namespace skald {
 struct SuspendedSample {
   uint32_t sample = 0;
   std::vector<int32_t> drawn = {};
-  uint32_t scored = 0;  // tokens of the prompt whose log-probabilities were told
+  uint32_t scored = 0;  ///< tokens of the prompt whose log-probabilities were told
   Usage usage = {};
   std::optional<SwappedCache> swapped = {};
 };
@@ -35,17 +35,17 @@ struct SuspendedRequest {
   RequestId id = 0;
   Request request = {};
   bool has_filter = false;
-  uint32_t max_tokens = 0;  // of each answer, as they were worked out
+  uint32_t max_tokens = 0;  ///< of each answer, as they were worked out
   std::vector<SuspendedSample> samples = {};
 };
 
-// All that an engine takes out.
+/// All that an engine takes out.
 struct Suspended {
-  RequestId next_id = 0;  // no request has had this number yet, nor one above; 0: not known
+  RequestId next_id = 0;  ///< no request has had this number yet, nor one above; 0: not known
   std::vector<SuspendedRequest> requests = {};
 };
 
-// Makes the filter of a request again, from the note in it, say.
+/// Makes the filter of a request again, from the note in it, say.
 using FilterMaker = std::function<Result<std::shared_ptr<const TokenFilter>>(const Request&)>;
 
 namespace internal {
@@ -54,11 +54,11 @@ inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace internal
 
-// `now` is the time on the engine's clock.
+/// `now` is the time on the engine's clock.
 Result<std::vector<std::byte>> EncodeSuspended(const Suspended& suspended, double now);
 
-// Reads what earlier versions wrote, too. Error: kDataLoss for what EncodeSuspended did not write. What the requests
-// ask for is not judged here.
+/// Reads what earlier versions wrote, too. Error: kDataLoss for what EncodeSuspended did not write. What the requests
+/// ask for is not judged here.
 Result<Suspended> DecodeSuspended(std::span<const std::byte> bytes, double now);
 
 }  // namespace skald

@@ -26,33 +26,33 @@
 
 namespace skald {
 
-// A conversation that was written down.
+/// A conversation that was written down.
 struct SwappedCache {
   ChunkKey manifest;
   uint32_t tokens = 0;
-  std::vector<ChunkKey> chunks = {};  // that are ours in the store, the manifest among them
+  std::vector<ChunkKey> chunks = {};  ///< that are ours in the store, the manifest among them
 };
 
-// Used by one thread at a time, but for Adopt and Disown, which any may call at any time.
+/// Used by one thread at a time, but for Adopt and Disown, which any may call at any time.
 class SwapSpace {
  public:
   // `store` must outlive this. `identity` is of the model; adapter and salt are each conversation's own.
   SwapSpace(ChunkStoreRef store, Identity identity) : store_(store), identity_(std::move(identity)) {}
 
-  // Errors: those of SaveSnapshot. What was written until then is dropped.
+  /// Errors: those of SaveSnapshot. What was written until then is dropped.
   Result<SwappedCache> Write(const KVCache& cache, const std::string& tenant);
 
-  // Returns the conversation; it stays written down until Drop. Errors: those of LoadSnapshot.
+  /// Returns the conversation; it stays written down until Drop. Errors: those of LoadSnapshot.
   Result<KVCache> Read(const SwappedCache& swapped, const std::shared_ptr<BlockPool>& pool, const Sha256Digest& adapter,
                        const std::string& tenant);
 
-  // Answers for what another one wrote into the store. Error: kResourceExhausted; then it does not.
+  /// Answers for what another one wrote into the store. Error: kResourceExhausted; then it does not.
   Result<void> Adopt(std::span<const ChunkKey> chunks);
 
-  // Leaves it to another one.
+  /// Leaves it to another one.
   void Disown(std::span<const ChunkKey> chunks) noexcept;
 
-  // Chunks that no other conversation here has go. A store that fails to forget them keeps them.
+  /// Chunks that no other conversation here has go. A store that fails to forget them keeps them.
   void Drop(const SwappedCache& swapped) noexcept;
 
  private:
@@ -72,7 +72,7 @@ class SwapSpace {
 
   bool IsHeld(const ChunkKey& key) const;
 
-  // True where no conversation here has it any more.
+  /// True where no conversation here has it any more.
   bool Release(const ChunkKey& key) noexcept;
 
   Identity IdentityOf(const Sha256Digest& adapter, const std::string& tenant) const;
@@ -80,7 +80,7 @@ class SwapSpace {
   ChunkStoreRef store_;
   Identity identity_;
   mutable std::mutex mutex_;
-  std::map<ChunkKey, uint32_t> holders_;  // of our chunks; guarded by mutex_
+  std::map<ChunkKey, uint32_t> holders_;  ///< of our chunks; guarded by mutex_
 };
 
 }  // namespace skald

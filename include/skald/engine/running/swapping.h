@@ -32,39 +32,39 @@ class Swapping {
  public:
   // `options` must outlive this.
   explicit Swapping(const EngineOptions& options);
-  // Waits for the store that is being asked, and has it forget what nobody needs.
+  /// Waits for the store that is being asked, and has it forget what nobody needs.
   ~Swapping();
   Swapping(const Swapping&) = delete;
   Swapping& operator=(const Swapping&) = delete;
 
-  // Whether that is quicker than computing it again, by what both took so far.
+  /// Whether that is quicker than computing it again, by what both took so far.
   bool IsWorthWriting(const Sequence& sequence, const CostModel& cost) const;
 
-  // Has its cache written down, which stays; where that fails, it will be computed again.
+  /// Has its cache written down, which stays; where that fails, it will be computed again.
   void WriteDown(Sequence& sequence) noexcept;
 
-  // The same, and waits for the store, so that it is there for another engine. Only after Settle.
+  /// The same, and waits for the store, so that it is there for another engine. Only after Settle.
   void WriteThrough(Sequence& sequence) noexcept;
 
-  // Its cache is there again when this returns, or it is not swapped any more (what cannot be read is computed again),
-  // or it is being read beside the engine, which is waited for, for a time. Error: kResourceExhausted where it finds no
-  // room; unless it `is_alone`, when it is computed again.
+  /// Its cache is there again when this returns, or it is not swapped any more (what cannot be read is computed again),
+  /// or it is being read beside the engine, which is waited for, for a time. Error: kResourceExhausted where it finds
+  /// no room; unless it `is_alone`, when it is computed again.
   Result<void> BringBack(Sequence& sequence, const std::shared_ptr<BlockPool>& pool, bool is_alone);
 
-  // It need not be written down any more.
+  /// It need not be written down any more.
   void Drop(Sequence& sequence) noexcept;
 
-  // Takes over what another engine wrote down, if there is a store to read it from. Error: kResourceExhausted; then it
-  // is not written down.
+  /// Takes over what another engine wrote down, if there is a store to read it from. Error: kResourceExhausted; then it
+  /// is not written down.
   Result<void> Adopt(Sequence& sequence);
 
-  // Waits, a minute at most, until what is being written is in the store or not, so that Written can tell.
+  /// Waits, a minute at most, until what is being written is in the store or not, so that Written can tell.
   void Settle();
 
-  // What another engine could read; nothing where it is not in the store.
+  /// What another engine could read; nothing where it is not in the store.
   static std::optional<SwappedCache> Written(const Sequence& sequence);
 
-  // Leaves what is written down to another engine.
+  /// Leaves what is written down to another engine.
   void Disown(Sequence& sequence) noexcept;
 
   void CountIn(EngineStats& stats) const;
@@ -75,16 +75,16 @@ class Swapping {
 
   bool WriteNow(Sequence& sequence) noexcept;
 
-  // False where there is no memory to stage it in, or no room in the queue.
+  /// False where there is no memory to stage it in, or no room in the queue.
   bool WriteBeside(Sequence& sequence) noexcept;
 
-  // On the queue's thread. What the store does not take stays staged.
+  /// On the queue's thread. What the store does not take stays staged.
   void Write(SwapTicket& ticket, const std::string& tenant);
 
-  // True where it is known what comes of reading it: it is staged, or cannot be read. Else somebody reads it.
+  /// True where it is known what comes of reading it: it is staged, or cannot be read. Else somebody reads it.
   bool FetchBeside(Sequence& sequence, const std::shared_ptr<BlockPool>& pool);
 
-  // On the queue's thread.
+  /// On the queue's thread.
   void Read(SwapTicket& ticket, const std::shared_ptr<BlockPool>& pool, const Sha256Digest& adapter,
             const std::string& tenant);
 
@@ -92,16 +92,16 @@ class Swapping {
 
   void DropBeside(SwappedCache written) noexcept;
 
-  // On the queue's thread, or where none of its tasks runs.
+  /// On the queue's thread, or where none of its tasks runs.
   void ForgetDropped() noexcept;
 
   const EngineOptions& options_;
   std::optional<SwapSpace> space_;
   const std::shared_ptr<StagingRoom> room_;
-  double seconds_per_token_ = 0.0;  // of what a step takes for writing
+  double seconds_per_token_ = 0.0;  ///< of what a step takes for writing
   std::atomic<uint64_t> written_ = 0, read_ = 0, failed_ = 0;
   std::mutex mutex_;
-  std::vector<SwappedCache> dropped_;  // guarded by mutex_; what the store still holds
+  std::vector<SwappedCache> dropped_;  ///< guarded by mutex_; what the store still holds
 };
 
 }  // namespace skald

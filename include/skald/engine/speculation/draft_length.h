@@ -19,14 +19,14 @@ class DraftLength {
   // stands behind `cached` tokens.
   uint32_t Choose(uint32_t most, const StepWork& work, uint64_t cached, const CostModel& cost);
 
-  // So many guesses were checked, and so many of them right.
+  /// So many guesses were checked, and so many of them right.
   void Observe(uint32_t drafted, uint32_t right);
 
  private:
   static constexpr uint32_t kUnknownCost = 4, kTryEvery = 16;
   static constexpr double kLearning = 0.1, kLeastGain = 1.02, kLeastChance = 0.02;
 
-  double accepted_ = 0.7;  // the chance of a guess to be right, if those before it are
+  double accepted_ = 0.7;  ///< the chance of a guess to be right, if those before it are
   uint64_t steps_ = 0;
 };
 

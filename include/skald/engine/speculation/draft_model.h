@@ -32,8 +32,8 @@ class DraftModel : public Drafter {
   DraftModel(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace)
       : model_(model), pool_(std::move(pool)), workspace_(workspace) {}
 
-  // One pass over what is new of all texts, then one for each further guess. A text for which the pool has no room, or
-  // that is too long for it, gets no guesses.
+  /// One pass over what is new of all texts, then one for each further guess. A text for which the pool has no room, or
+  /// that is too long for it, gets no guesses.
   Result<void> Draft(std::span<DraftTask> tasks) override;
 
   void Forget(uint64_t sequence) override { caches_.erase(sequence); }
@@ -42,26 +42,26 @@ class DraftModel : public Drafter {
   struct Text {
     DraftTask* task;
     KVCache* cache;
-    std::vector<int32_t> next;  // tokens to compute
+    std::vector<int32_t> next;  ///< tokens to compute
   };
 
-  // Returns a cache that holds a beginning of the text and no other tokens; null where there is no room.
+  /// Returns a cache that holds a beginning of the text and no other tokens; null where there is no room.
   KVCache* CacheFor(const DraftTask& task);
 
-  // Computes what is next of each text, and draws a guess for each. Where there is no room, texts go from the list and
-  // from the pool.
+  /// Computes what is next of each text, and draws a guess for each. Where there is no room, texts go from the list and
+  /// from the pool.
   Result<void> GuessOne(std::vector<Text>& texts);
 
   void Drop(std::vector<Text>& texts, size_t at);
 
-  // Forgets a text that is not in this batch. False where there is none.
+  /// Forgets a text that is not in this batch. False where there is none.
   bool MakeRoom(std::span<const Text> texts);
 
   ModelRef model_;
   std::shared_ptr<BlockPool> pool_;
   Workspace& workspace_;
   SamplerScratch scratch_;
-  std::map<uint64_t, KVCache> caches_;  // of texts, by their numbers
+  std::map<uint64_t, KVCache> caches_;  ///< of texts, by their numbers
 };
 
 }  // namespace skald

@@ -16,7 +16,7 @@
 namespace skald {
 
 struct PromptLookupOptions {
-  uint32_t longest = 4, shortest = 2;  // tokens that must agree; longer agreement is tried first
+  uint32_t longest = 4, shortest = 2;  ///< tokens that must agree; longer agreement is tried first
 };
 
 class PromptLookup : public Drafter {
@@ -25,8 +25,8 @@ class PromptLookup : public Drafter {
 
   Result<void> Draft(std::span<DraftTask> tasks) override;
 
-  // Returns what stands behind the latest earlier place where `tokens` have the same last tokens; empty where there is
-  // none. O(tokens) for each length tried.
+  /// Returns what stands behind the latest earlier place where `tokens` have the same last tokens; empty where there is
+  /// none. O(tokens) for each length tried.
   static std::span<const int32_t> Following(std::span<const int32_t> tokens, const PromptLookupOptions& options);
 
  private:

@@ -37,10 +37,10 @@ namespace internal {
 
 bool IsWordCharacter(char c);
 
-// Returns a name for a struct, as in "Gemma_2_2b_it" for "gemma-2-2b-it".
+/// Returns a name for a struct, as in "Gemma_2_2b_it" for "gemma-2-2b-it".
 std::string StructName(std::string_view name);
 
-// Each returns an expression of C++ that has this value.
+/// Each returns an expression of C++ that has this value.
 std::string Literal(std::string_view text);
 inline std::string Literal(const FixedText& text) { return Literal(std::string_view(text)); }
 std::string Literal(const std::vector<float>& values);
@@ -67,11 +67,11 @@ requires std::is_enum_v<E> std::string Literal(E value) {
   return text;
 }
 
-// Joins expressions with commas.
+/// Joins expressions with commas.
 class List {
  public:
   void Add(std::string_view name, const std::string& value);
-  // Leaves out what is so by default.
+  /// Leaves out what is so by default.
   void AddUnless(const std::string& standard, std::string_view name, const std::string& value);
   std::string InBraces() const { return "{" + text_ + "}"; }
 
@@ -82,8 +82,8 @@ class List {
 template <class Layers, class Norms>
 class Expressions;
 
-// Expressions that have the value of a part of a model, whose layers and norms are of the types of the lists. What is
-// of another type leaves its name.
+/// Expressions that have the value of a part of a model, whose layers and norms are of the types of the lists. What is
+/// of another type leaves its name.
 template <Layer... L, Norm... N>
 class Expressions<LayerTypes<L...>, NormTypes<N...>> {
  public:
@@ -123,13 +123,13 @@ class Expressions<LayerTypes<L...>, NormTypes<N...>> {
   std::string unknown_;
 };
 
-// The shortest pattern that the layers repeat, to be told as RepeatLayers<count>({...}).
+/// The shortest pattern that the layers repeat, to be told as RepeatLayers<count>({...}).
 std::string LayersText(const std::vector<LayerKind>& layers);
 
-// Breaks a line at its commas.
+/// Breaks a line at its commas.
 std::string Wrapped(const std::string& line, size_t indent);
 
-// The lines of a struct.
+/// The lines of a struct.
 class Members {
  public:
   // A member of a type that needs no header but those of C++, or is an enum.
@@ -137,7 +137,7 @@ class Members {
   void Add(std::string_view name, const T& value) {
     AddExpression(std::is_same_v<T, std::string_view> ? "std::string_view" : TypeName<T>(), name, Literal(value));
   }
-  // Leaves out what is so by default.
+  /// Leaves out what is so by default.
   template <class T>
   void AddUnless(const T& standard, std::string_view name, const T& value) {
     if (value != standard) Add(name, value);
@@ -151,7 +151,7 @@ class Members {
   std::string text_;
 };
 
-// A member of a Config has no lists inside: they are members of their own.
+/// A member of a Config has no lists inside: they are members of their own.
 inline void AddRope(RopeSpec rope, auto& expressions, Members& members) {
   for (const auto& [name, factors] :
        {std::pair("kRopeFactors", &rope.factors), std::pair("kShortRopeFactors", &rope.short_factors)}) {
@@ -180,7 +180,7 @@ inline void AddAttention(const ShortForm& a, auto& expressions, Members& members
   members.AddUnless(false, "kQKProjectionNorm", a.qk_projection_norm);
 }
 
-// Sizes of recurrent layers. Kinds that have a member in common agree on it, or there would be no short form.
+/// Sizes of recurrent layers. Kinds that have a member in common agree on it, or there would be no short form.
 void AddRecurrence(const ShortForm& a, Members& members);
 
 inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members) {
@@ -213,11 +213,11 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
   AddRecurrence(a, members);
 }
 
-// Whether the short form that the text says is `a`: kinds of recurrent layers share members, and only one RoPE may have
-// factors.
+/// Whether the short form that the text says is `a`: kinds of recurrent layers share members, and only one RoPE may
+/// have factors.
 bool SharedMembersAgree(const ShortForm& a);
 
-// Those of the types that the model has.
+/// Those of the types that the model has.
 template <Layer... L>
 std::string TypesIn(const ModelSpec& spec, LayerTypes<L...>) {
   std::string types;
@@ -273,9 +273,9 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
 
 }  // namespace internal
 
-// Returns a file of C++ with a Config that stands for the model: in the short form where its blocks repeat, else in the
-// long one. `name` becomes its kName and, as far as C++ allows, the struct's; a model_type that is empty is left out.
-// Types and Norms list the types of its layers and norms. Error: kUnsupported for one of another type.
+/// Returns a file of C++ with a Config that stands for the model: in the short form where its blocks repeat, else in
+/// the long one. `name` becomes its kName and, as far as C++ allows, the struct's; a model_type that is empty is left
+/// out. Types and Norms list the types of its layers and norms. Error: kUnsupported for one of another type.
 template <class Types = StandardLayers, class Norms = StandardNorms>
 Result<std::string> ConfigText(const DescribedModel& model, std::string_view name) {
   return NoThrow("the text of a Config", [&]() -> Result<std::string> {

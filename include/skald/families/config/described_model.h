@@ -11,15 +11,15 @@
 
 namespace skald {
 
-// A model as the metadata of a checkpoint describe it, which may be one that cannot be: see WhyImpossible.
+/// A model as the metadata of a checkpoint describe it, which may be one that cannot be: see WhyImpossible.
 struct DescribedModel {
-  std::string_view model_type;  // the family's name in config.json, a constant
+  std::string_view model_type;  ///< the family's name in config.json, a constant
   ModelSpec spec;
 };
 
-// What a Config says, as a value.
+/// What a Config says, as a value.
 struct NamedSpec {
-  std::string_view name, model_type;  // constants
+  std::string_view name, model_type;  ///< constants
   ModelSpec spec;
 };
 

@@ -47,7 +47,7 @@ inline std::string Text(std::string_view value) { return std::string(value); }
 inline std::string Text(bool value) { return value ? "true" : "false"; }
 inline std::string Text(int value) { return std::to_string(value); }
 
-// The shortest text that no other value of its type has, so equal texts mean equal values.
+/// The shortest text that no other value of its type has, so equal texts mean equal values.
 template <std::floating_point T>
 std::string Text(T value) {
   if (value == std::floor(value) && std::abs(value) < T{1e9}) return std::to_string(static_cast<int64_t>(value));
@@ -73,7 +73,7 @@ inline std::string Text(const RopeSpec& rope) {
   return text;
 }
 
-// The shortest pattern whose repetition gives the list, as in "sliding_attention x5, full_attention x1".
+/// The shortest pattern whose repetition gives the list, as in "sliding_attention x5, full_attention x1".
 inline std::string Pattern(const std::vector<std::string>& texts) {
   size_t period = 1;
   while (period < texts.size() &&
@@ -90,7 +90,7 @@ inline std::string Pattern(const std::vector<std::string>& texts) {
   return pattern;
 }
 
-// All layers of type L that pass `test`.
+/// All layers of type L that pass `test`.
 template <Layer L, class Test>
 std::vector<L> LayersOf(const ModelSpec& spec, Test test) {
   std::vector<L> found;
@@ -102,7 +102,7 @@ std::vector<L> LayersOf(const ModelSpec& spec, Test test) {
   return found;
 }
 
-// What `fact` says of the layers: once where all agree, `none` where there are none.
+/// What `fact` says of the layers: once where all agree, `none` where there are none.
 template <class L, class Fact>
 std::string FactOf(const std::vector<L>& layers, const std::string& none, Fact fact) {
   std::vector<std::string> texts;
@@ -121,7 +121,7 @@ std::string Member(const ModelSpec& spec) {
 inline std::vector<Attention> RotatingAttention(const ModelSpec& spec) {
   return LayersOf<Attention>(spec, [](const Attention& layer) { return layer.rotary_dim > 0; });
 }
-// The RoPE of full layers or, where all slide, of those.
+/// The RoPE of full layers or, where all slide, of those.
 inline std::vector<Attention> MainAttention(const ModelSpec& spec) {
   std::vector<Attention> all = RotatingAttention(spec), full;
   std::ranges::copy_if(all, std::back_inserter(full), [](const Attention& layer) { return layer.window == 0; });
@@ -137,7 +137,7 @@ std::string MainRope(const ModelSpec& spec) {
                 [](const Attention& a) { return Text(a.rope.*kMember); });
 }
 
-// The RoPE that only sliding layers have.
+/// The RoPE that only sliding layers have.
 inline std::string SlidingRope(const ModelSpec& spec) {
   const auto main = MainAttention(spec), sliding = SlidingAttention(spec);
   const bool own =
@@ -145,7 +145,7 @@ inline std::string SlidingRope(const ModelSpec& spec) {
   return own ? FactOf(sliding, "", [](const Attention& a) { return Text(a.rope); }) : "none";
 }
 
-// What a layer is in "layer_types"; nothing for feed-forward layers.
+/// What a layer is in "layer_types"; nothing for feed-forward layers.
 inline std::optional<std::string> MixerName(const LayerSpec& layer) {
   if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
   if (layer.As<MixtureOfExperts>() != nullptr || layer.As<RwkvChannelMix>() != nullptr) return std::nullopt;
@@ -183,7 +183,7 @@ inline bool HasPostNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
 }
 
-// What the final norm says, which is what all norms of most models say; the standard where it is of another type.
+/// What the final norm says, which is what all norms of most models say; the standard where it is of another type.
 template <Norm N, auto kMember>
 std::string FinalNorm(const ModelSpec& spec) {
   const N* const norm = spec.final_norm.As<N>();
@@ -191,8 +191,8 @@ std::string FinalNorm(const ModelSpec& spec) {
 }
 
 struct ModelFact {
-  // The usual name in config.json, or of the Config's member where config.json has none. Two families may use one name
-  // for different things, and some have names of their own (fact_names.h).
+  /// The usual name in config.json, or of the Config's member where config.json has none. Two families may use one name
+  /// for different things, and some have names of their own (fact_names.h).
   const char* name;
   std::string (*text)(const ModelSpec&);
 };
@@ -322,7 +322,7 @@ inline constexpr ModelFact kModelFacts[] = {
      [](const ModelSpec& s) { return Text(s.embedding_scale == EmbeddingScale::kRoundedSqrt); }},
 };
 
-// Whether two texts are the same but for numbers that are as near as one float is to the next.
+/// Whether two texts are the same but for numbers that are as near as one float is to the next.
 inline bool SameButForRounding(std::string_view a, std::string_view b) {
   constexpr double kTolerance = 1e-5;
   while (!a.empty() && !b.empty()) {
@@ -338,7 +338,7 @@ inline bool SameButForRounding(std::string_view a, std::string_view b) {
   return a.empty() && b.empty();
 }
 
-// Returns the facts in which two models differ, called by `names`; those that same(found, wanted) holds for do not.
+/// Returns the facts in which two models differ, called by `names`; those that same(found, wanted) holds for do not.
 template <class Same>
 std::vector<std::string> FactsThatDiffer(const ModelSpec& actual, const ModelSpec& expected,
                                          std::span<const FactRenaming> names, Same same) {
@@ -353,8 +353,8 @@ std::vector<std::string> FactsThatDiffer(const ModelSpec& actual, const ModelSpe
 
 }  // namespace internal
 
-// Returns the facts in which two models differ, as in "num_hidden_layers (23, expected 22)"; none if they are equal.
-// `names` are those of the file that tells of one of them, where they are not the usual ones.
+/// Returns the facts in which two models differ, as in "num_hidden_layers (23, expected 22)"; none if they are equal.
+/// `names` are those of the file that tells of one of them, where they are not the usual ones.
 inline std::vector<std::string> Differences(const ModelSpec& actual, const ModelSpec& expected,
                                             std::span<const internal::FactRenaming> names = {}) {
   if (actual == expected) return {};
@@ -363,8 +363,8 @@ inline std::vector<std::string> Differences(const ModelSpec& actual, const Model
   return differences;
 }
 
-// The same of a model that a GGUF file tells of, whose numbers were rounded to floats; of facts that are told by name
-// alone.
+/// The same of a model that a GGUF file tells of, whose numbers were rounded to floats; of facts that are told by name
+/// alone.
 inline std::vector<std::string> DifferencesBeyondRounding(const ModelSpec& actual, const ModelSpec& expected) {
   if (actual == expected) return {};
   return internal::FactsThatDiffer(actual, expected, internal::kGgufFactNames, internal::SameButForRounding);

@@ -12,12 +12,12 @@ namespace skald {
 
 namespace internal {
 
-// What a file calls a fact, and what most config.json files do.
+/// What a file calls a fact, and what most config.json files do.
 struct FactRenaming {
   std::string_view usual, own;
 };
 
-// Those of GGUF files, where the architecture's name and a dot stand in front.
+/// Those of GGUF files, where the architecture's name and a dot stand in front.
 inline constexpr FactRenaming kGgufFactNames[] = {
     {"hidden_size", "embedding_length"},
     {"intermediate_size", "feed_forward_length"},
@@ -70,7 +70,7 @@ inline constexpr FactRenaming kGgufFactNames[] = {
     {"gate_low_rank_dim", "attention.gate_lora_rank"},
 };
 
-// Returns what files with these names call what most call `usual`.
+/// Returns what files with these names call what most call `usual`.
 constexpr std::string_view FactName(std::span<const FactRenaming> names, std::string_view usual) {
   for (const FactRenaming& renaming : names) {
     if (renaming.usual == usual) return renaming.own;

@@ -16,16 +16,16 @@
 
 namespace skald {
 
-// How a layer mixes information between positions. Every layer is such a mixer, followed by a gated feed-forward
-// block where the Config has one.
+/// How a layer mixes information between positions. Every layer is such a mixer, followed by a gated feed-forward
+/// block where the Config has one.
 enum class LayerKind : uint8_t {
-  kFullAttention,     // each position sees all earlier ones and itself
-  kSlidingAttention,  // each position sees itself and the Config's kWindow - 1 positions before it
-  kNopeAttention,     // full, without RoPE
+  kFullAttention,     ///< each position sees all earlier ones and itself
+  kSlidingAttention,  ///< each position sees itself and the Config's kWindow - 1 positions before it
+  kNopeAttention,     ///< full, without RoPE
   // The recurrent kinds: a state of fixed size stands for all earlier positions.
-  kRgLru,   // real-gated linear recurrent unit of Griffin, De et al. 2024 (arXiv:2402.19427)
-  kMamba,   // selective state space, Gu and Dao 2023 (arXiv:2312.00752)
-  kMamba2,  // state-space duality, Dao and Gu 2024 (arXiv:2405.21060)
+  kRgLru,   ///< real-gated linear recurrent unit of Griffin, De et al. 2024 (arXiv:2402.19427)
+  kMamba,   ///< selective state space, Gu and Dao 2023 (arXiv:2312.00752)
+  kMamba2,  ///< state-space duality, Dao and Gu 2024 (arXiv:2405.21060)
 };
 
 constexpr bool IsAttention(LayerKind kind) {
@@ -33,7 +33,7 @@ constexpr bool IsAttention(LayerKind kind) {
 }
 constexpr bool IsRecurrent(LayerKind kind) { return !IsAttention(kind); }
 
-// Returns `kCount` layer kinds that repeat `pattern`: RepeatLayers<26>({kSlidingAttention, kFullAttention}).
+/// Returns `kCount` layer kinds that repeat `pattern`: RepeatLayers<26>({kSlidingAttention, kFullAttention}).
 template <size_t kCount, size_t kPattern>
 constexpr std::array<LayerKind, kCount> RepeatLayers(const LayerKind (&pattern)[kPattern]) {
   std::array<LayerKind, kCount> layers{};

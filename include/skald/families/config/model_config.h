@@ -49,7 +49,7 @@
 
 namespace skald {
 
-// A Config that says how rows are normalised: by RMSNorm with this epsilon, or by a norm of any type.
+/// A Config that says how rows are normalised: by RMSNorm with this epsilon, or by a norm of any type.
 template <class C>
 concept HasNormEpsilon = requires {
   { C::kNormEpsilon } -> std::convertible_to<float>;
@@ -61,7 +61,7 @@ concept HasNorm = requires {
 template <class C>
 concept SaysNorm = HasNormEpsilon<C> || HasNorm<C>;
 
-// A Config that names the sizes that its layers share.
+/// A Config that names the sizes that its layers share.
 template <class C>
 concept ShortConfig = SaysNorm<C> && requires {
   { C::kName } -> std::convertible_to<std::string_view>;
@@ -72,7 +72,7 @@ concept ShortConfig = SaysNorm<C> && requires {
   { C::kTiedEmbeddings } -> std::convertible_to<bool>;   // output head = embedding matrix
 };
 
-// A Config that lists its blocks.
+/// A Config that lists its blocks.
 template <class C>
 concept LongConfig = requires {
   { C::kName } -> std::convertible_to<std::string_view>;
@@ -169,7 +169,7 @@ constexpr void ReadRecurrence(ShortForm& a) {
 
 }  // namespace internal
 
-// Returns what a Config says; or a family, the struct that Configs inherit from and that lacks the sizes.
+/// Returns what a Config says; or a family, the struct that Configs inherit from and that lacks the sizes.
 template <class C>
 constexpr ShortForm ShortFormOf() {
   ShortForm a;
@@ -179,7 +179,7 @@ constexpr ShortForm ShortFormOf() {
   return a;
 }
 
-// Returns the model that a Config stands for.
+/// Returns the model that a Config stands for.
 template <ModelConfig C>
 constexpr ModelSpec SpecOf() {
   if constexpr (LongConfig<C>)
@@ -188,7 +188,7 @@ constexpr ModelSpec SpecOf() {
     return Expand(ShortFormOf<C>());
 }
 
-// Returns the same with its names, by which it is recognised (find_named.h).
+/// Returns the same with its names, by which it is recognised (find_named.h).
 template <ModelConfig C>
 NamedSpec NamedSpecOf() {
   static_assert(
@@ -197,13 +197,13 @@ NamedSpec NamedSpecOf() {
   return {C::kName, C::kModelType, SpecOf<C>()};
 }
 
-// Returns the layout of a model's cache.
+/// Returns the layout of a model's cache.
 template <ModelConfig C>
 constexpr CacheLayout LayoutOf() {
   return LayoutOf(SpecOf<C>());
 }
 
-// Returns how C's layers are computed: of the types that it has, and no others, so that no more is compiled.
+/// Returns how C's layers are computed: of the types that it has, and no others, so that no more is compiled.
 template <ModelConfig C>
 std::vector<LayerFunction> LayerFunctionsOf() {
   if constexpr (LongConfig<C>) {
@@ -234,13 +234,14 @@ auto ListWeightTypes() {
 
 }  // namespace internal
 
-// The types that C's matrices may have in memory.
+/// The types that C's matrices may have in memory.
 template <ModelConfig C>
 using WeightTypesOf = decltype(internal::ListWeightTypes<C>());
 
 namespace internal {
 
-// Stops the build where a Config in the short form lacks a member that its layers need, or has one that none would use.
+/// Stops the build where a Config in the short form lacks a member that its layers need, or has one that none would
+/// use.
 template <ShortConfig C>
 constexpr void CheckMembers() {
   static_assert(
@@ -310,7 +311,7 @@ constexpr void CheckMembers() {
       "A Config with kMamba2 layers must give kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups.");
 }
 
-// A sentence as a value that can be part of a name. One with quotes in it would be told with backslashes.
+/// A sentence as a value that can be part of a name. One with quotes in it would be told with backslashes.
 struct Sentence {
   char text[256] = {};
   constexpr Sentence(const char* sentence) {  // NOLINT: a sentence is a Sentence
@@ -318,12 +319,12 @@ struct Sentence {
   }
 };
 
-// Names the sentence in the compiler's words about the failure: some compilers tell the template's argument in full,
+/// Names the sentence in the compiler's words about the failure: some compilers tell the template's argument in full,
 template <Sentence kWhyImpossible>
 constexpr void RefuseIf() {
   static_assert(kWhyImpossible.text[0] == 0, "No model can be as this Config says.");
 }
-// others those of a call.
+/// others those of a call.
 void NoModelCanBeAsThisConfigSays();
 constexpr bool Refuse(const char* why) {
   if (why != nullptr) NoModelCanBeAsThisConfigSays();
@@ -332,7 +333,7 @@ constexpr bool Refuse(const char* why) {
 
 }  // namespace internal
 
-// Instantiated wherever a Config is used, so that an impossible one stops the build.
+/// Instantiated wherever a Config is used, so that an impossible one stops the build.
 template <ModelConfig C>
 constexpr bool CheckConfig() {
   if constexpr (!LongConfig<C>) internal::CheckMembers<C>();

@@ -12,32 +12,32 @@
 
 namespace skald::internal {
 
-// A struct that names its members.
+/// A struct that names its members.
 template <class T>
 concept HasFields = requires(const T& value) {
   T::VisitFields(value, [](std::string_view, const auto&) {});
 };
 
-// Returns what stands behind `label` in a compiler's words about a function template.
+/// Returns what stands behind `label` in a compiler's words about a function template.
 constexpr std::string_view ArgumentBehind(std::string_view words, std::string_view label) {
   words.remove_prefix(words.find(label) + label.size());
   return words.substr(0, words.find_first_of(";]"));
 }
 
-// Returns the name of a type with its namespace, as in "skald::Attention".
+/// Returns the name of a type with its namespace, as in "skald::Attention".
 template <class T>
 constexpr std::string_view TypeName() {
   return ArgumentBehind(__PRETTY_FUNCTION__, "T = ");
 }
 
-// Returns the name of an enumerator with its namespace, as in "skald::Activation::kSilu"; for other values of the type
-// something that begins with a bracket.
+/// Returns the name of an enumerator with its namespace, as in "skald::Activation::kSilu"; for other values of the type
+/// something that begins with a bracket.
 template <auto kValue>
 constexpr std::string_view EnumeratorName() {
   return ArgumentBehind(__PRETTY_FUNCTION__, "kValue = ");
 }
 
-// Calls visit(value, name) for every enumerator of E. They must be less than 16.
+/// Calls visit(value, name) for every enumerator of E. They must be less than 16.
 template <class E, class Visitor>
 requires std::is_enum_v<E>
 constexpr void ForEachEnumerator(Visitor&& visit) {

@@ -30,32 +30,32 @@
 
 namespace skald {
 
-// Members mean what the members of a Config of the same name mean (model_config.h). A plain value.
+/// Members mean what the members of a Config of the same name mean (model_config.h). A plain value.
 struct ShortForm {
-  std::string_view model_type = {};  // the family's name in config.json, a constant; no fact about the numbers
+  std::string_view model_type = {};  ///< the family's name in config.json, a constant; no fact about the numbers
   int model_dim = 0;
-  int feed_forward_dim = 0;                    // 0: layers are mixers alone, as in Mamba
-  std::optional<LayerSpec> feed_forward = {};  // the feed-forward layers, of another type than GatedFeedForward
-  std::vector<uint32_t> dense_layers = {};     // that are GatedFeedForward all the same
-  bool shared_feed_forward = false;            // GatedFeedForward beside the others, in every layer
+  int feed_forward_dim = 0;                    ///< 0: layers are mixers alone, as in Mamba
+  std::optional<LayerSpec> feed_forward = {};  ///< the feed-forward layers, of another type than GatedFeedForward
+  std::vector<uint32_t> dense_layers = {};     ///< that are GatedFeedForward all the same
+  bool shared_feed_forward = false;            ///< GatedFeedForward beside the others, in every layer
   int vocab_size = 0;
   int heads = 0;
   int kv_heads = 0;
   int head_dim = 0;
   int rotary_dim = 0;
   std::vector<LayerKind> layers = {};
-  RgLru rg_lru = {};  // of the layers of that kind
+  RgLru rg_lru = {};  ///< of the layers of that kind
   Mamba mamba = {};
   Mamba2 mamba2 = {};
   int window = 0;
-  RopeSpec rope = {};                         // of all layers,
-  std::optional<RopeSpec> sliding_rope = {};  // unless the sliding ones have their own
-  float norm_epsilon = 0.0f;                  // of every RMSNorm
-  std::optional<NormSpec> norm = {};          // what all norms are instead
+  RopeSpec rope = {};                         ///< of all layers,
+  std::optional<RopeSpec> sliding_rope = {};  ///< unless the sliding ones have their own
+  float norm_epsilon = 0.0f;                  ///< of every RMSNorm
+  std::optional<NormSpec> norm = {};          ///< what all norms are instead
   Activation activation = Activation::kSilu;
   double query_pre_scale = 0.0;
-  float attention_softcap = 0.0f;  // 0: none
-  float final_softcap = 0.0f;      // 0: none
+  float attention_softcap = 0.0f;  ///< 0: none
+  float final_softcap = 0.0f;      ///< 0: none
   float embedding_multiplier = 1.0f, residual_multiplier = 1.0f, logits_scaling = 1.0f;
   bool tied_embeddings = false;
   bool qkv_bias = false;
@@ -75,7 +75,7 @@ namespace internal {
 constexpr RmsNorm RmsNormOf(const ShortForm& a) {
   return {.epsilon = a.norm_epsilon, .unit_offset = a.unit_offset_norms};
 }
-// No ?: between specs here and below: g++ 12 mistakes their lifetimes while compiling.
+/// No ?: between specs here and below: g++ 12 mistakes their lifetimes while compiling.
 constexpr NormSpec NormOf(const ShortForm& a) {
   if (a.norm) return *a.norm;
   return RmsNormOf(a);
@@ -91,7 +91,7 @@ constexpr std::optional<LayerSpec> FeedForwardLayerOf(const ShortForm& a, uint32
   return GatedFeedForwardOf(a);
 }
 
-// What a RoPE without scaling, or with another one, does not look at is as if it had not been given.
+/// What a RoPE without scaling, or with another one, does not look at is as if it had not been given.
 constexpr RopeSpec WithoutUnusedFields(RopeSpec rope) {
   const RopeSpec standard;
   if (rope.scaling == RopeScaling::kLlama3 || rope.scaling == RopeScaling::kYarn) return rope;
@@ -144,8 +144,8 @@ constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
 
 }  // namespace internal
 
-// Returns the model that `a` stands for: of each layer a block of its mixer, then one of its feed-forward layer if it
-// has one.
+/// Returns the model that `a` stands for: of each layer a block of its mixer, then one of its feed-forward layer if it
+/// has one.
 constexpr ModelSpec Expand(const ShortForm& a) {
   const NormSpec norm = internal::NormOf(a);
   std::optional<NormSpec> pre_norm, post_norm;

@@ -12,7 +12,7 @@
 
 namespace skald {
 
-// Returns the short form that Expand makes `spec` of; nothing where its blocks differ in more than their kinds.
+/// Returns the short form that Expand makes `spec` of; nothing where its blocks differ in more than their kinds.
 std::optional<ShortForm> Shorten(const ModelSpec& spec);
 
 }  // namespace skald

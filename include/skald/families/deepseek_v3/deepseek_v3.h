@@ -21,21 +21,21 @@
 
 namespace skald {
 
-// What the experts of all sizes have in common.
+/// What the experts of all sizes have in common.
 constexpr MixtureOfExperts DeepSeekV3Experts() {
   return {.sigmoid = true, .selection_bias = true, .sum_epsilon = 1e-20f};
 }
 
 struct DeepSeekV3Sizes {
   int model_dim = 0, vocab_size = 0, feed_forward_dim = 0;
-  std::vector<bool> dense = {};  // of each layer, whether it has no experts
+  std::vector<bool> dense = {};  ///< of each layer, whether it has no experts
   LatentAttention attention = {.norm = {.epsilon = 1e-6f}};
   MixtureOfExperts experts = DeepSeekV3Experts();
-  float norm_epsilon = 1e-6f;  // of all norms but those within attention
+  float norm_epsilon = 1e-6f;  ///< of all norms but those within attention
   bool tied_embeddings = false;
 };
 
-// Returns that the first `dense` of `layers` layers have no experts.
+/// Returns that the first `dense` of `layers` layers have no experts.
 constexpr std::vector<bool> FirstLayersDense(int layers, int dense) {
   std::vector<bool> is_dense;
   for (int layer = 0; layer < layers; ++layer) is_dense.push_back(layer < dense);
@@ -72,7 +72,7 @@ struct Glm4MoeLiteFamily {
   using Layers = DeepSeekV3Family::Layers;
 };
 
-// https://huggingface.co/deepseek-ai/DeepSeek-V3
+/// https://huggingface.co/deepseek-ai/DeepSeek-V3
 struct DeepSeekV3_671B : DeepSeekV3Family {
   static constexpr std::string_view kName = "deepseek-v3-671b";
   static constexpr ModelSpec Spec() {
@@ -96,7 +96,7 @@ struct DeepSeekV3_671B : DeepSeekV3Family {
   }
 };
 
-// https://huggingface.co/zai-org/GLM-4.7-Flash
+/// https://huggingface.co/zai-org/GLM-4.7-Flash
 struct Glm4_7_Flash : Glm4MoeLiteFamily {
   static constexpr std::string_view kName = "glm-4.7-flash";
   static constexpr ModelSpec Spec() {

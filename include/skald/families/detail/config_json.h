@@ -83,7 +83,7 @@ inline Result<void> ParseConfigObject(std::string_view text, nlohmann::json& roo
 SKALD_INLINE Result<TextModel> ReadConfigJson(std::string_view text) {
   nlohmann::json root, defaults = nlohmann::json::object();
   const JsonGuard guards[] = {JsonGuard(root), JsonGuard(defaults)};
-  if (auto parsed = ParseConfigObject(text, root); !parsed) return Failure(parsed.error());
+  SKALD_TRY(ParseConfigObject(text, root));
   std::optional<Error> error;
   FieldsRead read;
   const JsonFields whole(&root, nullptr, "", &error, &read);
@@ -116,7 +116,7 @@ SKALD_INLINE Result<TextModel> ReadConfigJson(std::string_view text) {
 SKALD_INLINE Result<bool> NamesKnownFamily(std::string_view text) {
   nlohmann::json root;
   const JsonGuard guard(root);
-  if (auto parsed = ParseConfigObject(text, root); !parsed) return Failure(parsed.error());
+  SKALD_TRY(ParseConfigObject(text, root));
   const auto found = root.find("model_type");
   const auto* const type = found == root.end() ? nullptr : found->get_ptr<const std::string*>();
   return type != nullptr && (FindInnerType(*type) != nullptr || FindModelType(*type) != nullptr);

@@ -19,26 +19,26 @@
 
 namespace skald {
 
-// The multipliers as config.json has them.
+/// The multipliers as config.json has them.
 struct FalconH1Multipliers {
   double embedding = 1.0, head = 1.0;
   double attention_in = 1.0, attention_out = 1.0, key = 1.0;
   double ssm_in = 1.0, ssm_out = 1.0;
-  std::vector<double> ssm = {};  // of the gate, x, B, C and time steps, as floats; or empty
+  std::vector<double> ssm = {};  ///< of the gate, x, B, C and time steps, as floats; or empty
   double gate = 1.0, down = 1.0;
 };
 
 struct FalconH1Sizes {
   int model_dim = 0, vocab_size = 0, layers = 0, feed_forward_dim = 0;
   int heads = 0, kv_heads = 0, head_dim = 0;
-  Mamba2 mamba = {};  // all but its norm's epsilon and its multipliers
+  Mamba2 mamba = {};  ///< all but its norm's epsilon and its multipliers
   FalconH1Multipliers multipliers = {};
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;
   RopeSpec rope = {.base = 1e11};
 };
 
-// Attention is linear in what multiplies its values; scores are in what multiplies queries and keys.
+/// Attention is linear in what multiplies its values; scores are in what multiplies queries and keys.
 constexpr Attention FalconH1Attention(const FalconH1Sizes& sizes) {
   const FalconH1Multipliers& by = sizes.multipliers;
   const double of_scores = by.attention_in * by.attention_in * by.key;
@@ -92,8 +92,8 @@ struct FalconH1Family {
   using Layers = LayerTypes<Attention, GatedFeedForward, Mamba2>;
 };
 
-// https://huggingface.co/tiiuae/Falcon-H1-0.5B-Instruct; GGUF files, whose weights have the multipliers in them, are of
-// another Config.
+/// https://huggingface.co/tiiuae/Falcon-H1-0.5B-Instruct; GGUF files, whose weights have the multipliers in them, are
+/// of another Config.
 struct FalconH1_0_5B : FalconH1Family {
   static constexpr std::string_view kName = "falcon-h1-0.5b";
   static constexpr ModelSpec Spec() {

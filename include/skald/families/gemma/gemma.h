@@ -23,7 +23,7 @@ struct GemmaFamily {
   static constexpr bool kScaleEmbeddings = true;
 };
 
-// https://huggingface.co/google/gemma-2b
+/// https://huggingface.co/google/gemma-2b
 struct Gemma_2B : GemmaFamily {
   static constexpr std::string_view kName = "gemma-2b";
   static constexpr int kModelDim = 2048, kFeedForwardDim = 16384, kVocabSize = 256000;
@@ -31,7 +31,7 @@ struct Gemma_2B : GemmaFamily {
   static constexpr auto kLayers = RepeatLayers<18>({LayerKind::kFullAttention});
 };
 
-// https://huggingface.co/google/gemma-7b
+/// https://huggingface.co/google/gemma-7b
 struct Gemma_7B : GemmaFamily {
   static constexpr std::string_view kName = "gemma-7b";
   static constexpr int kModelDim = 3072, kFeedForwardDim = 24576, kVocabSize = 256000;

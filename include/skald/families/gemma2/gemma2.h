@@ -34,7 +34,7 @@ struct Gemma2Family {
   }
 };
 
-// https://huggingface.co/google/gemma-2-2b
+/// https://huggingface.co/google/gemma-2-2b
 struct Gemma2_2B : Gemma2Family {
   static constexpr std::string_view kName = "gemma2-2b";
   static constexpr int kModelDim = 2304, kFeedForwardDim = 9216, kVocabSize = 256000;
@@ -42,7 +42,7 @@ struct Gemma2_2B : Gemma2Family {
   static constexpr auto kLayers = AlternatingLayers<26>();
 };
 
-// https://huggingface.co/google/gemma-2-9b
+/// https://huggingface.co/google/gemma-2-9b
 struct Gemma2_9B : Gemma2Family {
   static constexpr std::string_view kName = "gemma2-9b";
   static constexpr int kModelDim = 3584, kFeedForwardDim = 14336, kVocabSize = 256000;
@@ -50,12 +50,12 @@ struct Gemma2_9B : Gemma2Family {
   static constexpr auto kLayers = AlternatingLayers<42>();
 };
 
-// https://huggingface.co/google/gemma-2-27b
+/// https://huggingface.co/google/gemma-2-27b
 struct Gemma2_27B : Gemma2Family {
   static constexpr std::string_view kName = "gemma2-27b";
   static constexpr int kModelDim = 4608, kFeedForwardDim = 36864, kVocabSize = 256000;
   static constexpr int kHeads = 32, kKVHeads = 16, kHeadDim = 128;
-  static constexpr int kQueryPreScale = 144;  // kModelDim / kHeads, unlike the smaller ones
+  static constexpr int kQueryPreScale = 144;  ///< kModelDim / kHeads, unlike the smaller ones
   static constexpr auto kLayers = AlternatingLayers<46>();
 };
 

@@ -38,14 +38,14 @@ struct Gemma3Family {
   }
 };
 
-// The sizes that also read images: trained on 32768 tokens, then stretched to 131072 in the full layers.
+/// The sizes that also read images: trained on 32768 tokens, then stretched to 131072 in the full layers.
 struct Gemma3MultimodalFamily : Gemma3Family {
-  static constexpr int kVocabSize = 262208;  // the tokenizer's 262144, and rows for images
+  static constexpr int kVocabSize = 262208;  ///< the tokenizer's 262144, and rows for images
   static constexpr int kWindow = 1024;
   static constexpr RopeSpec kRope = {.base = 1000000.0, .scaling = RopeScaling::kLinear, .factor = 8.0};
 };
 
-// https://huggingface.co/google/gemma-3-270m
+/// https://huggingface.co/google/gemma-3-270m
 struct Gemma3_270M : Gemma3Family {
   static constexpr std::string_view kName = "gemma3-270m";
   static constexpr int kModelDim = 640, kFeedForwardDim = 2048, kVocabSize = 262144;
@@ -54,7 +54,7 @@ struct Gemma3_270M : Gemma3Family {
   static constexpr int kWindow = 512;
 };
 
-// https://huggingface.co/google/gemma-3-1b-pt
+/// https://huggingface.co/google/gemma-3-1b-pt
 struct Gemma3_1B : Gemma3Family {
   static constexpr std::string_view kName = "gemma3-1b";
   static constexpr int kModelDim = 1152, kFeedForwardDim = 6912, kVocabSize = 262144;
@@ -63,7 +63,7 @@ struct Gemma3_1B : Gemma3Family {
   static constexpr int kWindow = 512;
 };
 
-// https://huggingface.co/google/gemma-3-4b-pt
+/// https://huggingface.co/google/gemma-3-4b-pt
 struct Gemma3_4B : Gemma3MultimodalFamily {
   static constexpr std::string_view kName = "gemma3-4b";
   static constexpr int kModelDim = 2560, kFeedForwardDim = 10240;
@@ -71,7 +71,7 @@ struct Gemma3_4B : Gemma3MultimodalFamily {
   static constexpr auto kLayers = FiveToOneLayers<34>();
 };
 
-// https://huggingface.co/google/gemma-3-12b-pt
+/// https://huggingface.co/google/gemma-3-12b-pt
 struct Gemma3_12B : Gemma3MultimodalFamily {
   static constexpr std::string_view kName = "gemma3-12b";
   static constexpr int kModelDim = 3840, kFeedForwardDim = 15360;
@@ -79,12 +79,12 @@ struct Gemma3_12B : Gemma3MultimodalFamily {
   static constexpr auto kLayers = FiveToOneLayers<48>();
 };
 
-// https://huggingface.co/google/gemma-3-27b-pt
+/// https://huggingface.co/google/gemma-3-27b-pt
 struct Gemma3_27B : Gemma3MultimodalFamily {
   static constexpr std::string_view kName = "gemma3-27b";
   static constexpr int kModelDim = 5376, kFeedForwardDim = 21504;
   static constexpr int kHeads = 32, kKVHeads = 16, kHeadDim = 128;
-  static constexpr int kQueryPreScale = 168;  // kModelDim / kHeads, unlike the smaller ones
+  static constexpr int kQueryPreScale = 168;  ///< kModelDim / kHeads, unlike the smaller ones
   static constexpr auto kLayers = FiveToOneLayers<62>();
 };
 

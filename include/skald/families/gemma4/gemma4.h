@@ -23,22 +23,22 @@ namespace skald {
 
 struct Gemma4Sizes {
   int model_dim = 0, vocab_size = 262144, feed_forward_dim = 0;
-  std::vector<bool> slides = {};                // of each layer
-  int heads = 0, kv_heads = 0, head_dim = 256;  // of sliding layers
-  int full_kv_heads = 0, full_head_dim = 512;   // of the others
+  std::vector<bool> slides = {};                ///< of each layer
+  int heads = 0, kv_heads = 0, head_dim = 256;  ///< of sliding layers
+  int full_kv_heads = 0, full_head_dim = 512;   ///< of the others
   int window = 512;
-  bool keys_as_values = false;  // in full layers
-  int shared_layers = 0;        // the last ones, which share the keys and values of the last of their kind before them
-  bool wide_shared = false;     // whether the feed-forward layers of those are twice as wide
+  bool keys_as_values = false;  ///< in full layers
+  int shared_layers = 0;     ///< the last ones, which share the keys and values of the last of their kind before them
+  bool wide_shared = false;  ///< whether the feed-forward layers of those are twice as wide
   int per_layer_dim = 0;
-  int experts = 0, chosen_experts = 0, expert_width = 0;  // beside the dense layer of every layer; 0: there are none
+  int experts = 0, chosen_experts = 0, expert_width = 0;  ///< beside the dense layer of every layer; 0: there are none
   float norm_epsilon = 1e-6f, final_softcap = 30.0f;
   bool tied_embeddings = true;
   RopeSpec rope = {.base = 1e6, .scaling = RopeScaling::kProportional, .turning_pairs = 64};
   RopeSpec sliding_rope = {.base = 1e4};
 };
 
-// Returns that all layers slide but each nth and the last one.
+/// Returns that all layers slide but each nth and the last one.
 constexpr std::vector<bool> Gemma4Slides(int layers, int nth) {
   std::vector<bool> slides;
   for (int layer = 1; layer <= layers; ++layer) slides.push_back(layer % nth != 0 && layer != layers);
@@ -47,8 +47,8 @@ constexpr std::vector<bool> Gemma4Slides(int layers, int nth) {
 
 namespace internal {
 
-// Returns the layer whose keys and values a layer reads: the last one before `first_shared` of its kind, or itself
-// where there is none, which no model can have.
+/// Returns the layer whose keys and values a layer reads: the last one before `first_shared` of its kind, or itself
+/// where there is none, which no model can have.
 constexpr int Gemma4SharedLayer(const std::vector<bool>& slides, int first_shared, int layer) {
   for (int earlier = first_shared - 1; earlier >= 0; --earlier) {
     if (slides[static_cast<size_t>(earlier)] == slides[static_cast<size_t>(layer)]) return earlier;
@@ -130,7 +130,7 @@ struct Gemma4Family {
   using Layers = LayerTypes<Attention, GatedFeedForward, PerLayerInput, NormedFeedForward>;
 };
 
-// https://huggingface.co/google/gemma-4-E2B
+/// https://huggingface.co/google/gemma-4-E2B
 struct Gemma4_E2B : Gemma4Family {
   static constexpr std::string_view kName = "gemma-4-e2b";
   static constexpr ModelSpec Spec() {
@@ -146,7 +146,7 @@ struct Gemma4_E2B : Gemma4Family {
   }
 };
 
-// https://huggingface.co/google/gemma-4-E4B
+/// https://huggingface.co/google/gemma-4-E4B
 struct Gemma4_E4B : Gemma4Family {
   static constexpr std::string_view kName = "gemma-4-e4b";
   static constexpr ModelSpec Spec() {
@@ -161,7 +161,7 @@ struct Gemma4_E4B : Gemma4Family {
   }
 };
 
-// https://huggingface.co/google/gemma-4-26B-A4B
+/// https://huggingface.co/google/gemma-4-26B-A4B
 struct Gemma4_26B_A4B : Gemma4Family {
   static constexpr std::string_view kName = "gemma-4-26b-a4b";
   static constexpr ModelSpec Spec() {
@@ -179,7 +179,7 @@ struct Gemma4_26B_A4B : Gemma4Family {
   }
 };
 
-// https://huggingface.co/google/gemma-4-31B
+/// https://huggingface.co/google/gemma-4-31B
 struct Gemma4_31B : Gemma4Family {
   static constexpr std::string_view kName = "gemma-4-31b";
   static constexpr ModelSpec Spec() {

@@ -22,7 +22,7 @@ namespace skald {
 struct GptOssSizes {
   int model_dim = 2880, vocab_size = 201088;
   int heads = 64, kv_heads = 8, head_dim = 64, window = 128;
-  std::vector<bool> slides = {};  // of each layer
+  std::vector<bool> slides = {};  ///< of each layer
   int experts = 0, chosen_experts = 4, expert_width = 2880;
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;
@@ -35,7 +35,7 @@ struct GptOssSizes {
                    .attention_factor = 1.34657359f};  // 1 + ln(32) / 10
 };
 
-// Returns that each second layer slides, the first one too.
+/// Returns that each second layer slides, the first one too.
 constexpr std::vector<bool> GptOssSlides(int layers) {
   std::vector<bool> slides;
   for (int layer = 0; layer < layers; ++layer) slides.push_back(layer % 2 == 0);
@@ -79,13 +79,13 @@ struct GptOssFamily {
   using Layers = LayerTypes<Attention, MixtureOfExperts>;
 };
 
-// https://huggingface.co/openai/gpt-oss-20b
+/// https://huggingface.co/openai/gpt-oss-20b
 struct GptOss_20B : GptOssFamily {
   static constexpr std::string_view kName = "gpt-oss-20b";
   static constexpr ModelSpec Spec() { return GptOssSpec({.slides = GptOssSlides(24), .experts = 32}); }
 };
 
-// https://huggingface.co/openai/gpt-oss-120b
+/// https://huggingface.co/openai/gpt-oss-120b
 struct GptOss_120B : GptOssFamily {
   static constexpr std::string_view kName = "gpt-oss-120b";
   static constexpr ModelSpec Spec() { return GptOssSpec({.slides = GptOssSlides(36), .experts = 128}); }

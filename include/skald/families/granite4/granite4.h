@@ -24,13 +24,13 @@ struct Granite4Family {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// What the published sizes share.
+/// What the published sizes share.
 struct PublishedGranite4 : Granite4Family {
   static constexpr int kVocabSize = 100352;
   static constexpr float kEmbeddingMultiplier = 12.0f;
 };
 
-// https://ollama.com/ibm/granite4:350m-h-base-q4_K_S
+/// https://ollama.com/ibm/granite4:350m-h-base-q4_K_S
 struct Granite4_H_350M : PublishedGranite4 {
   static constexpr std::string_view kName = "granite-4.0-h-350m";
   static constexpr int kModelDim = 768, kFeedForwardDim = 2048;
@@ -45,7 +45,7 @@ struct Granite4_H_350M : PublishedGranite4 {
   static constexpr float kResidualMultiplier = 0.246f, kLogitsScaling = 3.0f;
 };
 
-// https://ollama.com/ibm/granite4:1b-base-q5_K_M
+/// https://ollama.com/ibm/granite4:1b-base-q5_K_M
 struct Granite4_1B : PublishedGranite4 {
   static constexpr std::string_view kName = "granite-4.0-1b";
   static constexpr int kModelDim = 2048, kFeedForwardDim = 4096;

@@ -24,11 +24,11 @@ namespace skald {
 
 struct Lfm2Sizes {
   int model_dim = 0, vocab_size = 0, layers = 0, heads = 0, kv_heads = 0, feed_forward_dim = 0;
-  std::vector<int> attention_layers = {};  // in rising order; the others are convolutions
+  std::vector<int> attention_layers = {};  ///< in rising order; the others are convolutions
   int conv_width = 3;
   bool conv_bias = false;
   bool tied_embeddings = true;
-  MixtureOfExperts experts = {};  // of all but the first `dense_layers`; none: of no layer
+  MixtureOfExperts experts = {};  ///< of all but the first `dense_layers`; none: of no layer
   int dense_layers = 0;
   float norm_epsilon = 1e-5f;
   RopeSpec rope = {.base = 1e6};
@@ -72,7 +72,7 @@ struct Lfm2Family {
   using Layers = LayerTypes<Attention, GatedFeedForward, ShortConv>;
 };
 
-// What the experts of all sizes have in common.
+/// What the experts of all sizes have in common.
 constexpr MixtureOfExperts Lfm2Experts() { return {.sigmoid = true, .selection_bias = true, .sum_epsilon = 1e-6f}; }
 
 struct Lfm2MoeFamily {
@@ -80,7 +80,7 @@ struct Lfm2MoeFamily {
   using Layers = LayerTypes<Attention, GatedFeedForward, MixtureOfExperts, ShortConv>;
 };
 
-// https://huggingface.co/LiquidAI/LFM2-350M
+/// https://huggingface.co/LiquidAI/LFM2-350M
 struct LFM2_350M : Lfm2Family {
   static constexpr std::string_view kName = "lfm2-350m";
   static constexpr ModelSpec Spec() {
@@ -94,7 +94,7 @@ struct LFM2_350M : Lfm2Family {
   }
 };
 
-// https://huggingface.co/LiquidAI/LFM2-700M
+/// https://huggingface.co/LiquidAI/LFM2-700M
 struct LFM2_700M : Lfm2Family {
   static constexpr std::string_view kName = "lfm2-700m";
   static constexpr ModelSpec Spec() {
@@ -108,7 +108,7 @@ struct LFM2_700M : Lfm2Family {
   }
 };
 
-// https://huggingface.co/LiquidAI/LFM2-1.2B
+/// https://huggingface.co/LiquidAI/LFM2-1.2B
 struct LFM2_1_2B : Lfm2Family {
   static constexpr std::string_view kName = "lfm2-1.2b";
   static constexpr ModelSpec Spec() {
@@ -122,7 +122,7 @@ struct LFM2_1_2B : Lfm2Family {
   }
 };
 
-// https://huggingface.co/LiquidAI/LFM2-8B-A1B
+/// https://huggingface.co/LiquidAI/LFM2-8B-A1B
 struct LFM2_8B_A1B : Lfm2MoeFamily {
   static constexpr std::string_view kName = "lfm2-8b-a1b";
   static constexpr ModelSpec Spec() {

@@ -18,7 +18,7 @@ struct LlamaFamily {
   static constexpr float kNormEpsilon = 1e-5f;
 };
 
-// Trained on 8192 tokens, then stretched: by 8 in Llama 3.1, by 32 in the small models of Llama 3.2.
+/// Trained on 8192 tokens, then stretched: by 8 in Llama 3.1, by 32 in the small models of Llama 3.2.
 constexpr RopeSpec Llama3Rope(double factor) {
   return {.base = 500000.0,
           .scaling = RopeScaling::kLlama3,
@@ -28,7 +28,7 @@ constexpr RopeSpec Llama3Rope(double factor) {
           .original_context = 8192.0};
 }
 
-// https://huggingface.co/meta-llama/Llama-2-7b-hf
+/// https://huggingface.co/meta-llama/Llama-2-7b-hf
 struct Llama2_7B : LlamaFamily {
   static constexpr std::string_view kName = "llama2-7b";
   static constexpr int kModelDim = 4096, kFeedForwardDim = 11008, kVocabSize = 32000;
@@ -38,7 +38,7 @@ struct Llama2_7B : LlamaFamily {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-// https://huggingface.co/meta-llama/Llama-3.1-8B
+/// https://huggingface.co/meta-llama/Llama-3.1-8B
 struct Llama3_1_8B : LlamaFamily {
   static constexpr std::string_view kName = "llama3.1-8b";
   static constexpr int kModelDim = 4096, kFeedForwardDim = 14336, kVocabSize = 128256;
@@ -48,7 +48,7 @@ struct Llama3_1_8B : LlamaFamily {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-// https://huggingface.co/meta-llama/Llama-3.2-1B
+/// https://huggingface.co/meta-llama/Llama-3.2-1B
 struct Llama3_2_1B : LlamaFamily {
   static constexpr std::string_view kName = "llama3.2-1b";
   static constexpr int kModelDim = 2048, kFeedForwardDim = 8192, kVocabSize = 128256;
@@ -58,7 +58,7 @@ struct Llama3_2_1B : LlamaFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// https://huggingface.co/meta-llama/Llama-3.2-3B
+/// https://huggingface.co/meta-llama/Llama-3.2-3B
 struct Llama3_2_3B : LlamaFamily {
   static constexpr std::string_view kName = "llama3.2-3b";
   static constexpr int kModelDim = 3072, kFeedForwardDim = 8192, kVocabSize = 128256;
@@ -68,7 +68,7 @@ struct Llama3_2_3B : LlamaFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// https://huggingface.co/TinyLlama/TinyLlama-1.1B-Chat-v1.0
+/// https://huggingface.co/TinyLlama/TinyLlama-1.1B-Chat-v1.0
 struct TinyLlama_1_1B : LlamaFamily {
   static constexpr std::string_view kName = "tinyllama-1.1b";
   static constexpr int kModelDim = 2048, kFeedForwardDim = 5632, kVocabSize = 32000;
@@ -78,9 +78,9 @@ struct TinyLlama_1_1B : LlamaFamily {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-// A storyteller by Andrej Karpathy, who publishes it without a config.json: the sizes are the header of
-// stories15M.bin at https://huggingface.co/karpathy/tinyllamas, the rest is fixed by
-// https://github.com/karpathy/llama2.c (run.c), where a positive vocabulary size in the header means tied.
+/// A storyteller by Andrej Karpathy, who publishes it without a config.json: the sizes are the header of
+/// stories15M.bin at https://huggingface.co/karpathy/tinyllamas, the rest is fixed by
+/// https://github.com/karpathy/llama2.c (run.c), where a positive vocabulary size in the header means tied.
 struct Stories15M : LlamaFamily {
   static constexpr std::string_view kName = "stories15m";
   static constexpr int kModelDim = 288, kFeedForwardDim = 768, kVocabSize = 32000;

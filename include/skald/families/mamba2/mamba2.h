@@ -21,42 +21,42 @@ struct Mamba2Family {
   static constexpr int kConvWidth = 4;
 };
 
-// What the published sizes share.
+/// What the published sizes share.
 struct PublishedMamba2 : Mamba2Family {
   static constexpr int kVocabSize = 50288;
   static constexpr int kSsmHeadDim = 64, kStateDim = 128, kSsmGroups = 1;
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// https://huggingface.co/state-spaces/mamba2-130m
+/// https://huggingface.co/state-spaces/mamba2-130m
 struct Mamba2_130M : PublishedMamba2 {
   static constexpr std::string_view kName = "mamba2-130m";
   static constexpr int kModelDim = 768, kSsmHeads = 24;
   static constexpr auto kLayers = RepeatLayers<24>({LayerKind::kMamba2});
 };
 
-// https://huggingface.co/state-spaces/mamba2-370m
+/// https://huggingface.co/state-spaces/mamba2-370m
 struct Mamba2_370M : PublishedMamba2 {
   static constexpr std::string_view kName = "mamba2-370m";
   static constexpr int kModelDim = 1024, kSsmHeads = 32;
   static constexpr auto kLayers = RepeatLayers<48>({LayerKind::kMamba2});
 };
 
-// https://huggingface.co/state-spaces/mamba2-780m
+/// https://huggingface.co/state-spaces/mamba2-780m
 struct Mamba2_780M : PublishedMamba2 {
   static constexpr std::string_view kName = "mamba2-780m";
   static constexpr int kModelDim = 1536, kSsmHeads = 48;
   static constexpr auto kLayers = RepeatLayers<48>({LayerKind::kMamba2});
 };
 
-// https://huggingface.co/state-spaces/mamba2-1.3b
+/// https://huggingface.co/state-spaces/mamba2-1.3b
 struct Mamba2_1_3B : PublishedMamba2 {
   static constexpr std::string_view kName = "mamba2-1.3b";
   static constexpr int kModelDim = 2048, kSsmHeads = 64;
   static constexpr auto kLayers = RepeatLayers<48>({LayerKind::kMamba2});
 };
 
-// https://huggingface.co/state-spaces/mamba2-2.7b
+/// https://huggingface.co/state-spaces/mamba2-2.7b
 struct Mamba2_2_7B : PublishedMamba2 {
   static constexpr std::string_view kName = "mamba2-2.7b";
   static constexpr int kModelDim = 2560, kSsmHeads = 80;

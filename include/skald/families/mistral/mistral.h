@@ -19,7 +19,7 @@ struct MistralFamily {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-// https://huggingface.co/mistralai/Mistral-7B-v0.1
+/// https://huggingface.co/mistralai/Mistral-7B-v0.1
 struct Mistral_7B_V0_1 : MistralFamily {
   static constexpr std::string_view kName = "mistral-7b-v0.1";
   static constexpr int kModelDim = 4096, kFeedForwardDim = 14336, kVocabSize = 32000;
@@ -29,7 +29,7 @@ struct Mistral_7B_V0_1 : MistralFamily {
   static constexpr RopeSpec kRope = {.base = 10000.0};
 };
 
-// https://huggingface.co/mistralai/Mistral-7B-v0.3
+/// https://huggingface.co/mistralai/Mistral-7B-v0.3
 struct Mistral_7B_V0_3 : MistralFamily {
   static constexpr std::string_view kName = "mistral-7b-v0.3";
   static constexpr int kModelDim = 4096, kFeedForwardDim = 14336, kVocabSize = 32768;

@@ -19,7 +19,7 @@ struct MixtralFamily {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-// https://huggingface.co/mistralai/Mixtral-8x7B-v0.1
+/// https://huggingface.co/mistralai/Mixtral-8x7B-v0.1
 struct Mixtral_8x7B : MixtralFamily {
   static constexpr std::string_view kName = "mixtral-8x7b";
   static constexpr int kModelDim = 4096, kVocabSize = 32000;

@@ -23,16 +23,16 @@ namespace skald {
 
 struct NemotronHSizes {
   int model_dim = 0, vocab_size = 0;
-  std::string_view pattern = {};  // for each layer M: Mamba-2, *: attention, -: feed-forward, E: experts
+  std::string_view pattern = {};  ///< for each layer M: Mamba-2, *: attention, -: feed-forward, E: experts
   int heads = 0, kv_heads = 0, head_dim = 128;
   int feed_forward_dim = 0;
-  Mamba2 mamba = {};  // all but its norm, which is that of the model
+  Mamba2 mamba = {};  ///< all but its norm, which is that of the model
   MixtureOfExperts experts = {};
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;
 };
 
-// What the experts of all sizes have in common.
+/// What the experts of all sizes have in common.
 constexpr MixtureOfExperts NemotronHExperts() {
   return {.activation = Activation::kReluSquared,
           .sigmoid = true,
@@ -72,7 +72,7 @@ struct NemotronHFamily {
   using Layers = LayerTypes<Attention, FeedForward, Mamba2, MixtureOfExperts>;
 };
 
-// https://huggingface.co/nvidia/NVIDIA-Nemotron-Nano-9B-v2
+/// https://huggingface.co/nvidia/NVIDIA-Nemotron-Nano-9B-v2
 struct NemotronNano_9B_V2 : NemotronHFamily {
   static constexpr std::string_view kName = "nemotron-nano-9b-v2";
   static constexpr ModelSpec Spec() {
@@ -86,7 +86,7 @@ struct NemotronNano_9B_V2 : NemotronHFamily {
   }
 };
 
-// https://huggingface.co/nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16
+/// https://huggingface.co/nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16
 struct Nemotron3Nano_30B_A3B : NemotronHFamily {
   static constexpr std::string_view kName = "nemotron-3-nano-30b-a3b";
   static constexpr ModelSpec Spec() {

@@ -22,13 +22,13 @@ struct Olmo2Family {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-// What the published sizes share.
+/// What the published sizes share.
 struct PublishedOlmo2 : Olmo2Family {
   static constexpr int kVocabSize = 100352, kHeadDim = 128;
   static constexpr RopeSpec kRope = {.base = 500000.0};
 };
 
-// https://huggingface.co/allenai/OLMo-2-0425-1B
+/// https://huggingface.co/allenai/OLMo-2-0425-1B
 struct Olmo2_1B : PublishedOlmo2 {
   static constexpr std::string_view kName = "olmo2-1b";
   static constexpr int kModelDim = 2048, kFeedForwardDim = 8192;
@@ -36,7 +36,7 @@ struct Olmo2_1B : PublishedOlmo2 {
   static constexpr auto kLayers = RepeatLayers<16>({LayerKind::kFullAttention});
 };
 
-// https://huggingface.co/allenai/OLMo-2-1124-7B
+/// https://huggingface.co/allenai/OLMo-2-1124-7B
 struct Olmo2_7B : PublishedOlmo2 {
   static constexpr std::string_view kName = "olmo2-7b";
   static constexpr int kModelDim = 4096, kFeedForwardDim = 11008;
@@ -44,7 +44,7 @@ struct Olmo2_7B : PublishedOlmo2 {
   static constexpr auto kLayers = RepeatLayers<32>({LayerKind::kFullAttention});
 };
 
-// https://huggingface.co/allenai/OLMo-2-1124-13B
+/// https://huggingface.co/allenai/OLMo-2-1124-13B
 struct Olmo2_13B : PublishedOlmo2 {
   static constexpr std::string_view kName = "olmo2-13b";
   static constexpr int kModelDim = 5120, kFeedForwardDim = 13824;
@@ -52,7 +52,7 @@ struct Olmo2_13B : PublishedOlmo2 {
   static constexpr auto kLayers = RepeatLayers<40>({LayerKind::kFullAttention});
 };
 
-// https://huggingface.co/allenai/OLMo-2-0325-32B
+/// https://huggingface.co/allenai/OLMo-2-0325-32B
 struct Olmo2_32B : PublishedOlmo2 {
   static constexpr std::string_view kName = "olmo2-32b";
   static constexpr int kModelDim = 5120, kFeedForwardDim = 27648;

@@ -23,7 +23,7 @@ struct Phi3Family {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-// https://huggingface.co/microsoft/Phi-3-mini-4k-instruct
+/// https://huggingface.co/microsoft/Phi-3-mini-4k-instruct
 struct Phi3_Mini_4K : Phi3Family {
   static constexpr std::string_view kName = "phi3-mini-4k";
   static constexpr int kModelDim = 3072, kFeedForwardDim = 8192, kVocabSize = 32064;
@@ -32,7 +32,7 @@ struct Phi3_Mini_4K : Phi3Family {
   static constexpr int kWindow = 2047;
 };
 
-// https://huggingface.co/microsoft/Phi-4-mini-instruct
+/// https://huggingface.co/microsoft/Phi-4-mini-instruct
 struct Phi4_Mini : Phi3Family {
   static constexpr std::string_view kName = "phi4-mini";
   static constexpr int kModelDim = 3072, kFeedForwardDim = 8192, kVocabSize = 200064;

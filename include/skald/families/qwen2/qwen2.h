@@ -20,7 +20,7 @@ struct Qwen2Family {
   static constexpr bool kQKVBias = true;
 };
 
-// https://huggingface.co/Qwen/Qwen2.5-0.5B
+/// https://huggingface.co/Qwen/Qwen2.5-0.5B
 struct Qwen2_5_0_5B : Qwen2Family {
   static constexpr std::string_view kName = "qwen2.5-0.5b";
   static constexpr int kModelDim = 896, kFeedForwardDim = 4864, kVocabSize = 151936;
@@ -30,7 +30,7 @@ struct Qwen2_5_0_5B : Qwen2Family {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// https://huggingface.co/Qwen/Qwen2.5-1.5B
+/// https://huggingface.co/Qwen/Qwen2.5-1.5B
 struct Qwen2_5_1_5B : Qwen2Family {
   static constexpr std::string_view kName = "qwen2.5-1.5b";
   static constexpr int kModelDim = 1536, kFeedForwardDim = 8960, kVocabSize = 151936;

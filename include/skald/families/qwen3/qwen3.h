@@ -20,7 +20,7 @@ struct Qwen3Family {
   static constexpr bool kQKNorm = true;
 };
 
-// https://huggingface.co/Qwen/Qwen3-0.6B
+/// https://huggingface.co/Qwen/Qwen3-0.6B
 struct Qwen3_0_6B : Qwen3Family {
   static constexpr std::string_view kName = "qwen3-0.6b";
   static constexpr int kModelDim = 1024, kFeedForwardDim = 3072, kVocabSize = 151936;
@@ -30,8 +30,8 @@ struct Qwen3_0_6B : Qwen3Family {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// https://huggingface.co/Qwen/Qwen3-4B (the releases named 2507 have the sizes of this one and another RoPE
-// base)
+/// https://huggingface.co/Qwen/Qwen3-4B (the releases named 2507 have the sizes of this one and another RoPE
+/// base)
 struct Qwen3_4B : Qwen3Family {
   static constexpr std::string_view kName = "qwen3-4b";
   static constexpr int kModelDim = 2560, kFeedForwardDim = 9728, kVocabSize = 151936;

@@ -18,7 +18,7 @@ struct Qwen3MoeFamily : Qwen3Family {
   static constexpr std::string_view kModelType = "qwen3_moe";
 };
 
-// https://huggingface.co/Qwen/Qwen3-30B-A3B (the releases named 2507 have the sizes of this one and another RoPE base)
+/// https://huggingface.co/Qwen/Qwen3-30B-A3B (the releases named 2507 have the sizes of this one and another RoPE base)
 struct Qwen3_30B_A3B : Qwen3MoeFamily {
   static constexpr std::string_view kName = "qwen3-30b-a3b";
   static constexpr int kModelDim = 2048, kVocabSize = 151936;

@@ -26,12 +26,12 @@ namespace skald {
 struct Qwen3NextSizes {
   int model_dim = 0, vocab_size = 0, layers = 0;
   int heads = 0, kv_heads = 0, head_dim = 256, rotary_dim = 64;
-  GatedDeltaNet delta_net = {};                           // all but its norm, which is that of the model
-  int attention_interval = 4;                             // the last of so many layers attends; or
-  std::optional<std::vector<int>> attention_layers = {};  // these do, in rising order
-  int feed_forward_dim = 0;                               // of layers without experts
-  MixtureOfExperts experts = {};                          // none: of no layer
-  std::vector<int> dense_layers = {};                     // that have none, in rising order
+  GatedDeltaNet delta_net = {};                           ///< all but its norm, which is that of the model
+  int attention_interval = 4;                             ///< the last of so many layers attends; or
+  std::optional<std::vector<int>> attention_layers = {};  ///< these do, in rising order
+  int feed_forward_dim = 0;                               ///< of layers without experts
+  MixtureOfExperts experts = {};                          ///< none: of no layer
+  std::vector<int> dense_layers = {};                     ///< that have none, in rising order
   bool tied_embeddings = false;
   float norm_epsilon = 1e-6f;
   RopeSpec rope = {.base = 1e7};
@@ -41,7 +41,7 @@ constexpr GatedDeltaNet QwenDeltaNet(int value_heads) {
   return {.key_heads = 16, .value_heads = value_heads, .key_dim = 128, .value_dim = 128, .conv_width = 4};
 }
 
-// As many experts, of which so many are chosen; the shared one has their width in all published sizes.
+/// As many experts, of which so many are chosen; the shared one has their width in all published sizes.
 constexpr MixtureOfExperts QwenExperts(int experts, int chosen, int width) {
   return {.experts = experts, .chosen = chosen, .width = width, .shared_width = width, .shared_gate = true};
 }
@@ -97,7 +97,7 @@ struct Qwen3_5MoeFamily {
   using Layers = LayerTypes<Attention, GatedDeltaNet, MixtureOfExperts>;
 };
 
-// https://huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct
+/// https://huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct
 struct Qwen3Next_80B_A3B : Qwen3NextFamily {
   static constexpr std::string_view kName = "qwen3-next-80b-a3b";
   static constexpr ModelSpec Spec() {
@@ -111,7 +111,7 @@ struct Qwen3Next_80B_A3B : Qwen3NextFamily {
   }
 };
 
-// https://huggingface.co/Qwen/Qwen3.5-0.8B
+/// https://huggingface.co/Qwen/Qwen3.5-0.8B
 struct Qwen3_5_0_8B : Qwen3_5Family {
   static constexpr std::string_view kName = "qwen3.5-0.8b";
   static constexpr ModelSpec Spec() {
@@ -126,7 +126,7 @@ struct Qwen3_5_0_8B : Qwen3_5Family {
   }
 };
 
-// https://huggingface.co/Qwen/Qwen3.5-2B
+/// https://huggingface.co/Qwen/Qwen3.5-2B
 struct Qwen3_5_2B : Qwen3_5Family {
   static constexpr std::string_view kName = "qwen3.5-2b";
   static constexpr ModelSpec Spec() {
@@ -141,7 +141,7 @@ struct Qwen3_5_2B : Qwen3_5Family {
   }
 };
 
-// https://huggingface.co/Qwen/Qwen3.5-4B
+/// https://huggingface.co/Qwen/Qwen3.5-4B
 struct Qwen3_5_4B : Qwen3_5Family {
   static constexpr std::string_view kName = "qwen3.5-4b";
   static constexpr ModelSpec Spec() {
@@ -156,7 +156,7 @@ struct Qwen3_5_4B : Qwen3_5Family {
   }
 };
 
-// https://huggingface.co/Qwen/Qwen3.5-9B
+/// https://huggingface.co/Qwen/Qwen3.5-9B
 struct Qwen3_5_9B : Qwen3_5Family {
   static constexpr std::string_view kName = "qwen3.5-9b";
   static constexpr ModelSpec Spec() {
@@ -170,7 +170,7 @@ struct Qwen3_5_9B : Qwen3_5Family {
   }
 };
 
-// https://huggingface.co/Qwen/Qwen3.5-27B
+/// https://huggingface.co/Qwen/Qwen3.5-27B
 struct Qwen3_5_27B : Qwen3_5Family {
   static constexpr std::string_view kName = "qwen3.5-27b";
   static constexpr ModelSpec Spec() {
@@ -184,7 +184,7 @@ struct Qwen3_5_27B : Qwen3_5Family {
   }
 };
 
-// https://huggingface.co/Qwen/Qwen3.5-35B-A3B
+/// https://huggingface.co/Qwen/Qwen3.5-35B-A3B
 struct Qwen3_5_35B_A3B : Qwen3_5MoeFamily {
   static constexpr std::string_view kName = "qwen3.5-35b-a3b";
   static constexpr ModelSpec Spec() {

@@ -24,60 +24,60 @@
 
 namespace skald::internal {
 
-// A model as its family's reader describes it: families whose layers are of the lineages that the short form of a
-// Config knows by their facts, others whole.
+/// A model as its family's reader describes it: families whose layers are of the lineages that the short form of a
+/// Config knows by their facts, others whole.
 using TextModel = std::variant<ShortForm, DescribedModel>;
 
-// One "model_type" of config.json.
+/// One "model_type" of config.json.
 struct ModelType {
   std::string_view name;
   TextModel (*read)(const JsonFields&);
-  std::string_view outer = {};                      // of multimodal models, that have such a one as "text_config"
-  void (*add_defaults)(nlohmann::json&) = nullptr;  // fields that files may leave out
-  std::span<const FactRenaming> fact_names = {};    // where they are not those of most files
-  std::span<const std::string_view> untold = {};    // facts that GGUF files do not tell
+  std::string_view outer = {};                      ///< of multimodal models, that have such a one as "text_config"
+  void (*add_defaults)(nlohmann::json&) = nullptr;  ///< fields that files may leave out
+  std::span<const FactRenaming> fact_names = {};    ///< where they are not those of most files
+  std::span<const std::string_view> untold = {};    ///< facts that GGUF files do not tell
 };
 
-// How converters to GGUF change the weights of an architecture, against what models of the published sizes assume.
+/// How converters to GGUF change the weights of an architecture, against what models of the published sizes assume.
 struct ChangedWeights {
   Assumption against;
   std::string_view change;
 };
 
-// One "general.architecture" of GGUF files.
+/// One "general.architecture" of GGUF files.
 struct GgufArchitecture {
   std::string_view name;
-  // Returns all models that it can be, the likeliest first.
+  /// Returns all models that it can be, the likeliest first.
   std::vector<DescribedModel> (*read)(const JsonFields&, const GgufTensorFacts&);
-  bool has_rope_pairs = false;  // the rows of queries and keys that RoPE turns together lie side by side
+  bool has_rope_pairs = false;  ///< the rows of queries and keys that RoPE turns together lie side by side
   std::optional<ChangedWeights> changed = {};
 };
 
 struct FamilyRow {
-  // For people. Every family is compared with recorded logits, hidden states and greedy text of its original
-  // implementation, hybrids and recurrent ones with its states too (tests/golden/data).
+  /// For people. Every family is compared with recorded logits, hidden states and greedy text of its original
+  /// implementation, hybrids and recurrent ones with its states too (tests/golden/data).
   std::string_view name;
   std::string_view special;
-  std::string_view original = "transformers";  // what it is compared with
+  std::string_view original = "transformers";  ///< what it is compared with
 
   std::span<const ModelType> model_types;
   std::span<const GgufArchitecture> architectures = {};
-  bool has_gguf = true;  // false: GGUF files of it are not read. Those of some families are of another's architecture
+  bool has_gguf = true;  ///< false: GGUF files of it are not read. Those of some families are of another's architecture
 
-  // Names within a layer beside those of all families (common_names.h), in folders and in GGUF files.
+  /// Names within a layer beside those of all families (common_names.h), in folders and in GGUF files.
   std::span<const Renaming> names = {}, gguf_names = {};
-  // Other conventions. One without renamings has those of all GGUF files.
+  /// Other conventions. One without renamings has those of all GGUF files.
   std::span<const TensorNames> own_names = {};
 
-  // Fields that cannot change a logit, beside those of all families.
+  /// Fields that cannot change a logit, beside those of all families.
   std::span<const PassedFields> passed_json = {}, passed_gguf = {};
 };
 
-// Configs of published models.
+/// Configs of published models.
 template <ModelConfig... Configs>
 struct ConfigTypes {};
 
-// A reader as the rows have it.
+/// A reader as the rows have it.
 template <auto kRead>
 TextModel ReadOne(const JsonFields& fields) {
   return kRead(fields);

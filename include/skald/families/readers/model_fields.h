@@ -13,36 +13,36 @@
 
 namespace skald {
 
-// What the tensors of a GGUF file say, and its metadata do not.
+/// What the tensors of a GGUF file say, and its metadata do not.
 struct GgufTensorFacts {
-  int vocab_size = 0;                                              // rows of the embedding
-  bool has_head = false;                                           // an output head of its own
-  std::vector<float> rope_divisors{};                              // of each RoPE frequency; empty: none
-  bool has_ssm_norm = false;                                       // a norm of what Mamba-2 gives
-  int value_projections = 0;                                       // layers that have one
-  std::vector<float> long_rope_divisors{}, short_rope_divisors{};  // two such lists, to be chosen from
+  int vocab_size = 0;                                              ///< rows of the embedding
+  bool has_head = false;                                           ///< an output head of its own
+  std::vector<float> rope_divisors{};                              ///< of each RoPE frequency; empty: none
+  bool has_ssm_norm = false;                                       ///< a norm of what Mamba-2 gives
+  int value_projections = 0;                                       ///< layers that have one
+  std::vector<float> long_rope_divisors{}, short_rope_divisors{};  ///< two such lists, to be chosen from
 };
 
 namespace internal {
 
-// What GGUF files call the tensors of the same names above. Readers of a RoPE ask for them as for fields, so that those
-// that no reader takes are refused.
+/// What GGUF files call the tensors of the same names above. Readers of a RoPE ask for them as for fields, so that
+/// those that no reader takes are refused.
 inline constexpr const char *kRopeDivisors = "rope_freqs.weight", *kLongRopeDivisors = "rope_factors_long.weight",
                             *kShortRopeDivisors = "rope_factors_short.weight";
 
-inline constexpr int kMaxLayers = 1 << 12;  // beyond every model there is
+inline constexpr int kMaxLayers = 1 << 12;  ///< beyond every model there is
 
-// How many layers the model has.
+/// How many layers the model has.
 inline size_t LayerCount(const JsonFields& fields) {
   return static_cast<size_t>(fields.Integer("num_hidden_layers", 1, kMaxLayers));
 }
 
-// What YaRN multiplies cosines and sines by (arXiv:2309.00071, section 3.4).
+/// What YaRN multiplies cosines and sines by (arXiv:2309.00071, section 3.4).
 inline double YarnAttentionFactor(double factor, double multiplier = 1.0) {
   return factor > 1.0 ? 0.1 * multiplier * std::log(factor) + 1.0 : 1.0;
 }
 
-// A soft cap that is absent is the family's; one that is null is off.
+/// A soft cap that is absent is the family's; one that is null is off.
 inline float ReadSoftcap(const JsonFields& fields, const char* name, float standard) {
   return static_cast<float>(fields.Positive(name, fields.Contains(name) ? 0.0f : standard));
 }

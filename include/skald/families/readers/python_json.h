@@ -12,11 +12,11 @@
 
 namespace skald::internal {
 
-// Returns `text` with the words Infinity, -Infinity and NaN that stand outside of strings made strings.
+/// Returns `text` with the words Infinity, -Infinity and NaN that stand outside of strings made strings.
 std::string QuoteBareNumbers(std::string_view text);
 
-// Parses the text into `root`, which its caller guards, with the words above as strings of the same letters, which is
-// no number to whoever asks for one. Returns as ParseJson does.
+/// Parses the text into `root`, which its caller guards, with the words above as strings of the same letters, which is
+/// no number to whoever asks for one. Returns as ParseJson does.
 std::string ParsePythonJson(std::string_view text, nlohmann::json& root);
 
 }  // namespace skald::internal

@@ -63,7 +63,7 @@ nlohmann::json ToJson(const std::optional<T>& value) {
   return value ? ToJson(*value) : nlohmann::json();
 }
 
-// Reads values; the first that cannot be read leaves its name.
+/// Reads values; the first that cannot be read leaves its name.
 class SpecReader {
  public:
   const std::string& complaint() const { return complaint_; }
@@ -75,7 +75,7 @@ class SpecReader {
     ReadValue(*found, name, value);
   }
 
-  // Of what descriptions lack that were written before there was such a fact.
+  /// Of what descriptions lack that were written before there was such a fact.
   template <class T>
   void ReadIfThere(const nlohmann::json& object, std::string_view name, T& value) {
     if (object.is_object() && object.contains(name)) Read(object, name, value);
@@ -169,7 +169,7 @@ struct LayerJson<LayerTypes<L...>> {
 
 }  // namespace internal
 
-// Returns the spec as a text in JSON. Types lists the types of its layers.
+/// Returns the spec as a text in JSON. Types lists the types of its layers.
 template <class Types = StandardLayers>
 Result<std::string> SpecToJson(const ModelSpec& spec) {
   return NoThrow("the description of a model", [&]() -> Result<std::string> {
@@ -200,8 +200,8 @@ Result<std::string> SpecToJson(const ModelSpec& spec) {
   });
 }
 
-// Returns the spec that SpecToJson wrote. Errors: kDataLoss for what is no such text, naming the member that is missing
-// or wrong; kUnsupported for a model that cannot be.
+/// Returns the spec that SpecToJson wrote. Errors: kDataLoss for what is no such text, naming the member that is
+/// missing or wrong; kUnsupported for a model that cannot be.
 template <class Types = StandardLayers>
 Result<ModelSpec> SpecFromJson(std::string_view text) {
   return NoThrow("the description of a model", [&]() -> Result<ModelSpec> {

@@ -36,7 +36,7 @@ struct RecurrentGemmaFamily {
   }
 };
 
-// https://huggingface.co/google/recurrentgemma-2b
+/// https://huggingface.co/google/recurrentgemma-2b
 struct RecurrentGemma_2B : RecurrentGemmaFamily {
   static constexpr std::string_view kName = "recurrentgemma-2b";
   static constexpr int kModelDim = 2560, kFeedForwardDim = 15360 / 2, kVocabSize = 256000;
@@ -45,7 +45,7 @@ struct RecurrentGemma_2B : RecurrentGemmaFamily {
   static constexpr auto kLayers = TwoToOneLayers<26>();
 };
 
-// https://huggingface.co/google/recurrentgemma-9b
+/// https://huggingface.co/google/recurrentgemma-9b
 struct RecurrentGemma_9B : RecurrentGemmaFamily {
   static constexpr std::string_view kName = "recurrentgemma-9b";
   static constexpr int kModelDim = 4096, kFeedForwardDim = 24576 / 2, kVocabSize = 256000;

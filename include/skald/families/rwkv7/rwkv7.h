@@ -57,7 +57,7 @@ struct Rwkv7Family {
   using Layers = LayerTypes<RwkvTimeMix, RwkvChannelMix>;
 };
 
-// https://huggingface.co/fla-hub/rwkv7-191M-world
+/// https://huggingface.co/fla-hub/rwkv7-191M-world
 struct Rwkv7_0_1B : Rwkv7Family {
   static constexpr std::string_view kName = "rwkv7-0.1b";
   static constexpr ModelSpec Spec() {
@@ -72,7 +72,7 @@ struct Rwkv7_0_1B : Rwkv7Family {
   }
 };
 
-// https://huggingface.co/fla-hub/rwkv7-0.4B-world
+/// https://huggingface.co/fla-hub/rwkv7-0.4B-world
 struct Rwkv7_0_4B : Rwkv7Family {
   static constexpr std::string_view kName = "rwkv7-0.4b";
   static constexpr ModelSpec Spec() {
@@ -87,7 +87,7 @@ struct Rwkv7_0_4B : Rwkv7Family {
   }
 };
 
-// https://huggingface.co/fla-hub/rwkv7-1.5B-world
+/// https://huggingface.co/fla-hub/rwkv7-1.5B-world
 struct Rwkv7_1_5B : Rwkv7Family {
   static constexpr std::string_view kName = "rwkv7-1.5b";
   static constexpr ModelSpec Spec() {
@@ -102,7 +102,7 @@ struct Rwkv7_1_5B : Rwkv7Family {
   }
 };
 
-// https://huggingface.co/fla-hub/rwkv7-2.9B-world
+/// https://huggingface.co/fla-hub/rwkv7-2.9B-world
 struct Rwkv7_2_9B : Rwkv7Family {
   static constexpr std::string_view kName = "rwkv7-2.9b";
   static constexpr ModelSpec Spec() {

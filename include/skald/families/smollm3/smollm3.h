@@ -28,7 +28,7 @@ struct SmolLM3Family {
   }
 };
 
-// https://huggingface.co/HuggingFaceTB/SmolLM3-3B
+/// https://huggingface.co/HuggingFaceTB/SmolLM3-3B
 struct SmolLM3_3B : SmolLM3Family {
   static constexpr std::string_view kName = "smollm3-3b";
   static constexpr int kModelDim = 2048, kFeedForwardDim = 11008, kVocabSize = 128256;

@@ -23,7 +23,7 @@ namespace skald {
 
 namespace internal {
 
-// Intel 64 Software Developer's Manual, volume 1, chapter 18; Linux: Documentation/arch/x86/xstate.rst.
+/// Intel 64 Software Developer's Manual, volume 1, chapter 18; Linux: Documentation/arch/x86/xstate.rst.
 inline bool RequestAmx() {
   constexpr uint32_t kNeeded = 1u << 22 | 1u << 24 | 1u << 25;  // CPUID leaf 7, EDX: AMX-BF16, AMX-TILE, AMX-INT8
   uint32_t a, b, c, d;
@@ -40,7 +40,7 @@ inline bool RequestAmx() {
 
 }  // namespace internal
 
-// The permission is the process's, and a matter of the machine, so asking once is enough. Thread-safe.
+/// The permission is the process's, and a matter of the machine, so asking once is enough. Thread-safe.
 inline bool HaveAmx() {
   static const bool granted = internal::RequestAmx();
   return granted;

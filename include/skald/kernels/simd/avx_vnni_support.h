@@ -27,7 +27,7 @@ inline bool HaveAvxVnni() { return false; }
 
 namespace internal {
 
-// Intel Architecture Instruction Set Extensions, chapter 1.
+/// Intel Architecture Instruction Set Extensions, chapter 1.
 inline bool FindAvxVnni() {
   constexpr uint32_t kAvxVnniBit = 1u << 4;  // CPUID leaf 7, second part, EAX
   uint32_t a, b, c, d;
@@ -38,11 +38,11 @@ inline std::atomic<bool> avx_vnni_is_allowed = true;
 
 }  // namespace internal
 
-// Whether it may be used where the processor has it: without it, AVX2 is tested and measured as most processors have
-// it.
+/// Whether it may be used where the processor has it: without it, AVX2 is tested and measured as most processors have
+/// it.
 inline void AllowAvxVnni(bool allowed) { internal::avx_vnni_is_allowed.store(allowed, std::memory_order_relaxed); }
 
-// Thread-safe. Says nothing of AVX2 itself, which whoever asks is compiled for.
+/// Thread-safe. Says nothing of AVX2 itself, which whoever asks is compiled for.
 inline bool HaveAvxVnni() {
   static const bool found = internal::FindAvxVnni();
   return found && internal::avx_vnni_is_allowed.load(std::memory_order_relaxed);

@@ -34,23 +34,23 @@ namespace skald {
 struct Attention {
   static constexpr std::string_view kName = "attention";
 
-  int heads = 0;     // of queries
-  int kv_heads = 0;  // each serves heads / kv_heads query heads
+  int heads = 0;     ///< of queries
+  int kv_heads = 0;  ///< each serves heads / kv_heads query heads
   int head_dim = 0;
-  int rotary_dim = 0;  // elements of each head that RoPE turns, the first ones; the others carry no position
-  int window = 0;      // positions that a token sees, its own included; 0: all before it
+  int rotary_dim = 0;  ///< elements of each head that RoPE turns, the first ones; the others carry no position
+  int window = 0;      ///< positions that a token sees, its own included; 0: all before it
   RopeSpec rope = {};
-  double query_pre_scale = 0.0;  // scores are q . k / sqrt(this)
-  float softcap = 0.0f;          // scores s become softcap * tanh(s / softcap); 0: they stay as they are
+  double query_pre_scale = 0.0;  ///< scores are q . k / sqrt(this)
+  float softcap = 0.0f;          ///< scores s become softcap * tanh(s / softcap); 0: they stay as they are
   bool qkv_bias = false, output_bias = false;
-  std::optional<NormSpec> head_norm = {};        // of each query and key head before RoPE; or
-  std::optional<NormSpec> projection_norm = {};  // of all query heads of a row as one, and of all its key heads
-  bool sinks = false;                            // one for each query head
-  std::optional<NormSpec> value_norm = {};       // of each value head
-  bool keys_as_values = false;                   // values are keys as they are before their norm and RoPE
-  float output_multiplier = 1.0f;                // of all that it gives
-  bool output_gate = false;  // what each head gives is multiplied by a sigmoid of a further projection
-  int shared_layer = -1;     // whose keys and values this one reads, which has none itself; -1: its own
+  std::optional<NormSpec> head_norm = {};        ///< of each query and key head before RoPE; or
+  std::optional<NormSpec> projection_norm = {};  ///< of all query heads of a row as one, and of all its key heads
+  bool sinks = false;                            ///< one for each query head
+  std::optional<NormSpec> value_norm = {};       ///< of each value head
+  bool keys_as_values = false;                   ///< values are keys as they are before their norm and RoPE
+  float output_multiplier = 1.0f;                ///< of all that it gives
+  bool output_gate = false;  ///< what each head gives is multiplied by a sigmoid of a further projection
+  int shared_layer = -1;     ///< whose keys and values this one reads, which has none itself; -1: its own
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -120,21 +120,21 @@ struct Attention {
     return SharedState{static_cast<uint32_t>(shared_layer), KeysAndValues()};
   }
 
-  // With q = heads * head_dim and kv = kv_heads * head_dim:
+  /// With q = heads * head_dim and kv = kv_heads * head_dim:
   struct Weights {
-    Matrix qkv;  // [q + 2 * kv, model_dim]: query rows, then those of keys and values where it has projections for
-                 // them; behind them [q] rows of gates, where it has these
-    std::vector<float> qkv_bias;       // [q + 2 * kv] in the same order; empty when there is none
-    NormWeights query_norm, key_norm;  // [head_dim], or [q] and [kv] of whole projections; empty when there are none
-    NormWeights value_norm;            // [head_dim]; empty when there is none
-    Matrix output;                     // [model_dim, q]
-    std::vector<float> output_bias;    // [model_dim]; empty when there is none
-    std::vector<float> sinks;          // [heads]; empty when there are none
+    Matrix qkv;  ///< [q + 2 * kv, model_dim]: query rows, then those of keys and values where it has projections for
+                 /// them; behind them [q] rows of gates, where it has these
+    std::vector<float> qkv_bias;       ///< [q + 2 * kv] in the same order; empty when there is none
+    NormWeights query_norm, key_norm;  ///< [head_dim], or [q] and [kv] of whole projections; empty when there are none
+    NormWeights value_norm;            ///< [head_dim]; empty when there is none
+    Matrix output;                     ///< [model_dim, q]
+    std::vector<float> output_bias;    ///< [model_dim]; empty when there is none
+    std::vector<float> sinks;          ///< [heads]; empty when there are none
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // Kv heads, each with the query heads that it serves, or some of these.
+  /// Kv heads, each with the query heads that it serves, or some of these.
   constexpr Attention OfRank(const RankShare& share) const {
     Attention part = *this;
     part.heads = static_cast<int>(Partition(Queries(1), share).size());
@@ -142,7 +142,7 @@ struct Attention {
     return part;
   }
 
-  // Queries, keys, values and gates; what attention makes of them.
+  /// Queries, keys, values and gates; what attention makes of them.
   std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
@@ -150,8 +150,8 @@ struct Attention {
  private:
   constexpr bool shares() const { return shared_layer >= 0; }
 
-  // What is partitioned to ranks: kv heads. Ranks that share one have some of its query heads each, but where a norm is
-  // over all keys, which should be there once.
+  /// What is partitioned to ranks: kv heads. Ranks that share one have some of its query heads each, but where a norm
+  /// is over all keys, which should be there once.
   constexpr size_t units() const { return static_cast<size_t>(kv_heads); }
   constexpr size_t sharers() const { return projection_norm ? 1 : static_cast<size_t>(heads / kv_heads); }
   constexpr PartitionedSection Queries(size_t of_head) const {
@@ -161,7 +161,7 @@ struct Attention {
     return {units() * of_head, units(), sharers(), /*is_copied=*/true};
   }
 
-  // Queries, keys, values and gates, as their rows lie in weights.qkv.
+  /// Queries, keys, values and gates, as their rows lie in weights.qkv.
   std::vector<PartitionedSection> Sections() const;
 
   constexpr CacheGroup KeysAndValues() const {
@@ -172,18 +172,18 @@ struct Attention {
             .rotary_dim = static_cast<uint32_t>(rotary_dim)};
   }
 
-  // Of rows of queries and, but where another layer has them, keys and values; and of gates.
+  /// Of rows of queries and, but where another layer has them, keys and values; and of gates.
   size_t stride() const { return query_dim() * (output_gate ? 2 : 1) + (shares() ? 0 : 2 * kv_dim()); }
   size_t query_dim() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   size_t kv_dim() const { return static_cast<size_t>(kv_heads) * static_cast<size_t>(head_dim); }
 
-  // Files have a head's gates behind its queries.
+  /// Files have a head's gates behind its queries.
   void AddGatedParts(size_t begin, size_t turned, std::vector<Part>& parts) const;
 
   void NormalizeHeads(const NormSpec& norm, const NormWeights& weights, int count, const LayerRun& run,
                       Rows rows) const;
 
-  // The norm is over all heads, of which ranks have some each.
+  /// The norm is over all heads, of which ranks have some each.
   void NormalizeProjections(const Weights& weights, const LayerRun& run, Rows queries, Rows keys) const;
 
   void Rotate(const LayerRun& run, Rows qkv) const;

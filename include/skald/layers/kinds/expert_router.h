@@ -12,28 +12,28 @@
 
 namespace skald {
 
-// Members mean what those of MixtureOfExperts mean.
+/// Members mean what those of MixtureOfExperts mean.
 struct ExpertRouter {
   size_t experts, chosen;
   bool normalized, sigmoid;
   size_t groups, chosen_groups;
   float sum_epsilon, weight_scale;
 
-  // Returns 1 / (1 + e^-x), rounded once.
+  /// Returns 1 / (1 + e^-x), rounded once.
   static float Sigmoid(float x);
 
-  // Turns the scores [experts] of one row into weights, zeros for experts that are not chosen. `bias` [experts], or
-  // empty, is added where experts are chosen. A score that is no number makes the row's output none. `ranks` is memory
-  // for [2 * experts].
+  /// Turns the scores [experts] of one row into weights, zeros for experts that are not chosen. `bias` [experts], or
+  /// empty, is added where experts are chosen. A score that is no number makes the row's output none. `ranks` is memory
+  /// for [2 * experts].
   void Weigh(std::span<const float> bias, float* scores, float* ranks) const;
 
  private:
   static bool IsBetter(const float* ranks, size_t a, size_t b);
 
-  // Returns the one of `count` ranks that `wanted` are as good as, itself among them. Of equal ones the first is best.
+  /// Returns the one of `count` ranks that `wanted` are as good as, itself among them. Of equal ones the first is best.
   static size_t LastOfBest(const float* ranks, size_t count, size_t wanted);
 
-  // Ranks experts of all but the best groups below every other. The rank of a group is the sum of its two highest.
+  /// Ranks experts of all but the best groups below every other. The rank of a group is the sum of its two highest.
   void LeaveBestGroups(float* ranks, float* of_groups) const;
 };
 

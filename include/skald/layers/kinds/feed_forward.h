@@ -26,7 +26,7 @@ struct FeedForwardWith {
 
   int width = 0;
   Function activation = {};
-  bool bias = false;  // of both projections
+  bool bias = false;  ///< of both projections
 
   friend constexpr bool operator==(const FeedForwardWith&, const FeedForwardWith&) = default;
 
@@ -45,10 +45,10 @@ struct FeedForwardWith {
   }
 
   struct Weights {
-    Matrix up;                     // [width, model_dim]
-    std::vector<float> up_bias;    // [width]; empty when there is none
-    Matrix down;                   // [model_dim, width]
-    std::vector<float> down_bias;  // [model_dim]; empty when there is none
+    Matrix up;                     ///< [width, model_dim]
+    std::vector<float> up_bias;    ///< [width]; empty when there is none
+    Matrix down;                   ///< [model_dim, width]
+    std::vector<float> down_bias;  ///< [model_dim]; empty when there is none
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
@@ -67,7 +67,7 @@ struct FeedForwardWith {
     return part;
   }
 
-  // What lies between the projections.
+  /// What lies between the projections.
   std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {rows * static_cast<size_t>(width)};
   }

@@ -29,8 +29,8 @@ struct GatedFeedForwardWith {
 
   int width = 0;
   Function activation = {};
-  bool bias = false;             // of all three projections
-  float gate_multiplier = 1.0f;  // of gates, in front of the activation
+  bool bias = false;             ///< of all three projections
+  float gate_multiplier = 1.0f;  ///< of gates, in front of the activation
 
   friend constexpr bool operator==(const GatedFeedForwardWith&, const GatedFeedForwardWith&) = default;
 
@@ -48,10 +48,10 @@ struct GatedFeedForwardWith {
   }
 
   struct Weights {
-    Matrix gate_up;                   // [2 * width, model_dim]: gate rows, then up rows
-    std::vector<float> gate_up_bias;  // [2 * width]; empty when there is none
-    Matrix down;                      // [model_dim, width]
-    std::vector<float> down_bias;     // [model_dim]; empty when there is none
+    Matrix gate_up;                   ///< [2 * width, model_dim]: gate rows, then up rows
+    std::vector<float> gate_up_bias;  ///< [2 * width]; empty when there is none
+    Matrix down;                      ///< [model_dim, width]
+    std::vector<float> down_bias;     ///< [model_dim]; empty when there is none
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
@@ -73,7 +73,7 @@ struct GatedFeedForwardWith {
     return part;
   }
 
-  // Both projections; what the gate lets pass.
+  /// Both projections; what the gate lets pass.
   std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {rows * 2 * static_cast<size_t>(width), RoundUp(rows, kRowBlock) * static_cast<size_t>(width)};
   }

@@ -32,14 +32,14 @@ struct LatentAttention {
   static constexpr std::string_view kName = "latent attention";
 
   int heads = 0;
-  int query_rank = 0;  // of the vector that the queries of all heads are made of; 0: they are made of the row itself
+  int query_rank = 0;  ///< of the vector that the queries of all heads are made of; 0: they are made of the row itself
   int latent_dim = 0;
-  int rope_dim = 0;   // elements of each query and of the key of all heads that RoPE turns
-  int nope_dim = 0;   // elements of each query and key head that carry no position
-  int value_dim = 0;  // of each head
+  int rope_dim = 0;   ///< elements of each query and of the key of all heads that RoPE turns
+  int nope_dim = 0;   ///< elements of each query and key head that carry no position
+  int value_dim = 0;  ///< of each head
   RopeSpec rope = {};
-  float mscale = 1.0f;  // scores are q . k / sqrt(rope_dim + nope_dim), times its square: YaRN's for long contexts
-  RmsNorm norm = {};    // of what queries are made of, and of latents
+  float mscale = 1.0f;  ///< scores are q . k / sqrt(rope_dim + nope_dim), times its square: YaRN's for long contexts
+  RmsNorm norm = {};    ///< of what queries are made of, and of latents
 
   friend constexpr bool operator==(const LatentAttention&, const LatentAttention&) = default;
 
@@ -83,29 +83,30 @@ struct LatentAttention {
             .latent_dim = static_cast<uint32_t>(latent_dim)};
   }
 
-  // With q the query_rank or, where that is 0, model_dim:
+  /// With q the query_rank or, where that is 0, model_dim:
   struct Weights {
-    Matrix query_in;                // [query_rank, model_dim], or empty
-    RmsNorm::Weights query_norm;    // [query_rank], or empty
-    Matrix query_nope, query_rope;  // [heads * nope_dim, q], [heads * rope_dim, q]
-    Matrix key;                     // [rope_dim + latent_dim, model_dim]
-    RmsNorm::Weights latent_norm;   // [latent_dim]
-    std::vector<Matrix> key_heads;  // [heads] of [latent_dim, nope_dim]: from a query to what latents are compared with
-    std::vector<Matrix> value_heads;  // [heads] of [value_dim, latent_dim]
-    Matrix output;                    // [model_dim, heads * value_dim]
+    Matrix query_in;                ///< [query_rank, model_dim], or empty
+    RmsNorm::Weights query_norm;    ///< [query_rank], or empty
+    Matrix query_nope, query_rope;  ///< [heads * nope_dim, q], [heads * rope_dim, q]
+    Matrix key;                     ///< [rope_dim + latent_dim, model_dim]
+    RmsNorm::Weights latent_norm;   ///< [latent_dim]
+    std::vector<Matrix>
+        key_heads;  ///< [heads] of [latent_dim, nope_dim]: from a query to what latents are compared with
+    std::vector<Matrix> value_heads;  ///< [heads] of [value_dim, latent_dim]
+    Matrix output;                    ///< [model_dim, heads * value_dim]
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // Heads. The latents, which all of them read, are every rank's.
+  /// Heads. The latents, which all of them read, are every rank's.
   constexpr LatentAttention OfRank(const RankShare& share) const {
     LatentAttention part = *this;
     if (ArePartitioned(head_count(), share.ranks)) part.heads = static_cast<int>(Partition(head_count(), share).size());
     return part;
   }
 
-  // What queries are made of; their parts without and with positions; queries as latents are compared with them; keys;
-  // the latents and the values of all heads.
+  /// What queries are made of; their parts without and with positions; queries as latents are compared with them; keys;
+  /// the latents and the values of all heads.
   std::array<size_t, 7> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
@@ -115,13 +116,13 @@ struct LatentAttention {
   size_t key_dim() const { return static_cast<size_t>(rope_dim + latent_dim); }
   size_t values_dim() const { return head_count() * static_cast<size_t>(value_dim); }
 
-  // How matrices that have so many rows for each head are partitioned.
+  /// How matrices that have so many rows for each head are partitioned.
   Partitioning ByHeads(size_t of_head) const { return {.sections = {{head_count() * of_head, head_count()}}}; }
 
-  // The rows of all heads that begin at `begin` in their head. Files have those that RoPE turns behind the others.
+  /// The rows of all heads that begin at `begin` in their head. Files have those that RoPE turns behind the others.
   std::vector<Part> QueryParts(size_t begin, size_t count, size_t turned) const;
 
-  // Writes the queries of all heads, as keys are: first what is to be turned, then what latents are compared with.
+  /// Writes the queries of all heads, as keys are: first what is to be turned, then what latents are compared with.
   void MakeQueries(const Weights& weights, const LayerRun& run, Rows queries) const;
 
   void Rotate(const LayerRun& run, Rows rows, size_t count) const;

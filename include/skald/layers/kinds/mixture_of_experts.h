@@ -36,21 +36,22 @@ struct MixtureOfExperts {
   static constexpr std::string_view kName = "mixture of experts";
 
   int experts = 0;
-  int chosen = 0;  // for each row
-  int width = 0;   // of each expert
+  int chosen = 0;  ///< for each row
+  int width = 0;   ///< of each expert
   Activation activation = Activation::kSilu;
-  bool normalized = true;  // whether the weights of the chosen experts add up to 1, or to what all scores give them
-  bool bias = false;       // of the router and all projections
-  bool sigmoid = false;    // weights are sigmoids of the router's scores, not a softmax of them
-  bool selection_bias = false;        // experts are chosen by their weights plus a bias of each
-  int groups = 1, chosen_groups = 1;  // experts are chosen among these groups of neighbours: the best by the sum of two
-  float sum_epsilon = 0.0f;           // added to the sum that weights are divided by
-  float weight_scale = 1.0f;          // weights are multiplied by it in the end
-  int shared_width = 0;               // of an expert that computes all rows; 0: there is none
-  bool shared_gate = false;           // whether a sigmoid of the row weighs it
-  bool gated = true;    // whether experts multiply what they make of a row by a gate, which their activation is of
-  int latent_dim = 0;   // of a narrower row that experts compute, between two projections; 0: they compute the row
-  int whole_width = 0;  // of one rank's part (OfRank): the widest expert of the whole; no fact of a model
+  bool normalized = true;  ///< whether the weights of the chosen experts add up to 1, or to what all scores give them
+  bool bias = false;       ///< of the router and all projections
+  bool sigmoid = false;    ///< weights are sigmoids of the router's scores, not a softmax of them
+  bool selection_bias = false;  ///< experts are chosen by their weights plus a bias of each
+  int groups = 1,
+      chosen_groups = 1;      ///< experts are chosen among these groups of neighbours: the best by the sum of two
+  float sum_epsilon = 0.0f;   ///< added to the sum that weights are divided by
+  float weight_scale = 1.0f;  ///< weights are multiplied by it in the end
+  int shared_width = 0;       ///< of an expert that computes all rows; 0: there is none
+  bool shared_gate = false;   ///< whether a sigmoid of the row weighs it
+  bool gated = true;    ///< whether experts multiply what they make of a row by a gate, which their activation is of
+  int latent_dim = 0;   ///< of a narrower row that experts compute, between two projections; 0: they compute the row
+  int whole_width = 0;  ///< of one rank's part (OfRank): the widest expert of the whole; no fact of a model
 
   friend constexpr bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 
@@ -99,23 +100,23 @@ struct MixtureOfExperts {
     return nullptr;
   }
 
-  // With d the width of the rows that experts compute, and without gate rows where they have no gates:
+  /// With d the width of the rows that experts compute, and without gate rows where they have no gates:
   struct Weights {
-    Matrix router;                                            // [experts, model_dim], always F32
-    std::vector<Matrix> gate_up;                              // [experts] of [2 * width, d]: gate rows, then up rows
-    std::vector<Matrix> down;                                 // [experts] of [d, width]
-    std::vector<float> router_bias;                           // [experts], or empty
-    std::vector<std::vector<float>> gate_up_bias, down_bias;  // [experts] of [2 * width] and [d], or of empty
-    std::vector<float> selection_bias;                        // [experts], or empty
-    Matrix latent_in, latent_out;                             // [latent_dim, model_dim] and back
-    Matrix shared_gate_up, shared_down;  // as those of one expert, of shared_width, for rows of model_dim
-    Matrix shared_gate;                  // [1, model_dim], always F32
+    Matrix router;                                            ///< [experts, model_dim], always F32
+    std::vector<Matrix> gate_up;                              ///< [experts] of [2 * width, d]: gate rows, then up rows
+    std::vector<Matrix> down;                                 ///< [experts] of [d, width]
+    std::vector<float> router_bias;                           ///< [experts], or empty
+    std::vector<std::vector<float>> gate_up_bias, down_bias;  ///< [experts] of [2 * width] and [d], or of empty
+    std::vector<float> selection_bias;                        ///< [experts], or empty
+    Matrix latent_in, latent_out;                             ///< [latent_dim, model_dim] and back
+    Matrix shared_gate_up, shared_down;  ///< as those of one expert, of shared_width, for rows of model_dim
+    Matrix shared_gate;                  ///< [1, model_dim], always F32
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // The columns of every expert: how many rows choose an expert of its own would leave ranks idle. The router is small,
-  // and every rank's.
+  /// The columns of every expert: how many rows choose an expert of its own would leave ranks idle. The router is
+  /// small, and every rank's.
   constexpr MixtureOfExperts OfRank(const RankShare& share) const {
     MixtureOfExperts part = *this;
     part.width = PartitionedWidth(width, share);
@@ -124,15 +125,15 @@ struct MixtureOfExperts {
     return part;
   }
 
-  // Weights; what a router remembers of one row; the rows of some experts, what lies between their projections (two)
-  // and their outputs; the weights of the shared expert; rows of latent_dim, and what experts make of them; what
-  // multiplications by some experts need.
+  /// Weights; what a router remembers of one row; the rows of some experts, what lies between their projections (two)
+  /// and their outputs; the weights of the shared expert; rows of latent_dim, and what experts make of them; what
+  /// multiplications by some experts need.
   std::array<size_t, 10> ScratchFloats(size_t rows, size_t model_dim) const;
 
   void Run(const Weights& weights, const LayerRun& run) const { RunRouted(weights, run, run.input, {}); }
 
-  // The same where the router reads other rows than the experts, [rows, model_dim], and the weight of each chosen
-  // expert is multiplied by its factor, [experts] or none.
+  /// The same where the router reads other rows than the experts, [rows, model_dim], and the weight of each chosen
+  /// expert is multiplied by its factor, [experts] or none.
   void RunRouted(const Weights& weights, const LayerRun& run, Rows router_input, std::span<const float> factors) const;
 
  private:
@@ -155,31 +156,31 @@ struct MixtureOfExperts {
 
   void ListShared(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // The rows of experts that are multiplied at once, at most: all where they are few, and always those of one expert.
+  /// The rows of experts that are multiplied at once, at most: all where they are few, and always those of one expert.
   size_t RowsTogether(size_t rows) const;
 
-  // The experts that may be multiplied at once.
+  /// The experts that may be multiplied at once.
   static size_t ExpertsTogether(const Weights& weights, size_t rows);
 
-  // Experts and the rows that chose them, gathered one after the other.
+  /// Experts and the rows that chose them, gathered one after the other.
   struct Group {
     size_t size = 0;
     size_t experts[Operations::kMostTogether];
-    size_t ends[Operations::kMostTogether + 1] = {};  // ends[i] to ends[i + 1]: the rows of experts[i]
+    size_t ends[Operations::kMostTogether + 1] = {};  ///< ends[i] to ends[i + 1]: the rows of experts[i]
 
     std::array<RowsOfMatrix, Operations::kMostTogether> By(const std::vector<Matrix>& matrices,
                                                            const std::vector<std::vector<float>>& biases) const;
   };
 
-  // Adds the shares of at most `together` experts, as many as there is room for, from `first` on, to the output of the
-  // rows that chose them. Returns the first expert that is left.
+  /// Adds the shares of at most `together` experts, as many as there is room for, from `first` on, to the output of the
+  /// rows that chose them. Returns the first expert that is left.
   size_t AddExperts(const Weights& weights, size_t first, size_t together, const LayerRun& run, Rows input,
                     Rows output) const;
 
-  // Returns what the experts of a group make of their rows, as wide as those.
+  /// Returns what the experts of a group make of their rows, as wide as those.
   const float* Compute(const Weights& weights, const Group& group, size_t dim, const LayerRun& run) const;
 
-  // Returns what the shared expert makes of all rows.
+  /// Returns what the shared expert makes of all rows.
   const float* ComputeShared(const Weights& weights, const LayerRun& run) const;
 
   void AddShared(const Weights& weights, const LayerRun& run) const;

@@ -28,7 +28,7 @@ struct NormedFeedForward {
 
   GatedFeedForward dense = {};
   MixtureOfExperts experts = {};
-  float epsilon = 1e-6f;  // of all norms
+  float epsilon = 1e-6f;  ///< of all norms
 
   friend constexpr bool operator==(const NormedFeedForward&, const NormedFeedForward&) = default;
 
@@ -48,9 +48,9 @@ struct NormedFeedForward {
   struct Weights {
     GatedFeedForward::Weights dense;
     MixtureOfExperts::Weights experts;
-    std::vector<float> before_dense, behind_dense, before_experts, behind_experts;  // [model_dim]
-    std::vector<float> router_scale;                                                // [model_dim], over its square root
-    std::vector<float> expert_factors;                                              // [experts]
+    std::vector<float> before_dense, behind_dense, before_experts, behind_experts;  ///< [model_dim]
+    std::vector<float> router_scale;    ///< [model_dim], over its square root
+    std::vector<float> expert_factors;  ///< [experts]
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
@@ -59,10 +59,10 @@ struct NormedFeedForward {
     return {.dense = dense.OfRank(share), .experts = experts.OfRank(share), .epsilon = epsilon};
   }
 
-  // The pieces of memory that the layers use.
+  /// The pieces of memory that the layers use.
   static constexpr size_t kPieces = std::tuple_size_v<decltype(MixtureOfExperts().ScratchFloats(0, 0))>;
 
-  // What the layers need, and behind it the rows that they read, those that the router reads and what experts give.
+  /// What the layers need, and behind it the rows that they read, those that the router reads and what experts give.
   std::array<size_t, kPieces + 3> ScratchFloats(size_t rows, size_t model_dim) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

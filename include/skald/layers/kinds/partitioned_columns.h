@@ -13,9 +13,9 @@
 
 namespace skald {
 
-// Returns the units that `columns` are partitioned by: what is prepared by itself (PreparedUnit), so that ranks
-// exchange columns as they are multiplied by, but not so large that some ranks would have much more than others; or
-// whole panels, so that no rank computes a part of one.
+/// Returns the units that `columns` are partitioned by: what is prepared by itself (PreparedUnit), so that ranks
+/// exchange columns as they are multiplied by, but not so large that some ranks would have much more than others; or
+/// whole panels, so that no rank computes a part of one.
 constexpr size_t ColumnUnits(size_t columns) {
   constexpr size_t kManyBlocks = 32, kManyTiles = 8;
   if (columns % kActivationBlock == 0 && columns / kActivationBlock >= kManyBlocks) return columns / kActivationBlock;
@@ -23,7 +23,7 @@ constexpr size_t ColumnUnits(size_t columns) {
   return columns % kLanes == 0 ? columns / kLanes : columns;
 }
 
-// Returns how many of `width` columns a rank has; all, where some ranks would get none.
+/// Returns how many of `width` columns a rank has; all, where some ranks would get none.
 constexpr int PartitionedWidth(int width, const RankShare& share) {
   const auto columns = static_cast<size_t>(width), units = ColumnUnits(columns);
   if (!ArePartitioned(units, share.ranks)) return width;

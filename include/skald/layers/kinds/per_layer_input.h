@@ -39,13 +39,13 @@ struct PerLayerInput {
   constexpr int PerLayerDim() const { return width; }
 
   struct Weights {
-    Matrix gate;        // [width, model_dim]
-    Matrix projection;  // [model_dim, width]
+    Matrix gate;        ///< [width, model_dim]
+    Matrix projection;  ///< [model_dim, width]
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // What the gate lets through.
+  /// What the gate lets through.
   std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

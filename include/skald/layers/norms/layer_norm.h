@@ -19,7 +19,7 @@ struct LayerNorm {
   static constexpr std::string_view kName = "LayerNorm";
 
   float epsilon = 1e-5f;
-  bool weight = true;  // without it and the bias there are no parameters, as in OLMo (arXiv:2402.00838)
+  bool weight = true;  ///< without it and the bias there are no parameters, as in OLMo (arXiv:2402.00838)
   bool bias = true;
 
   friend constexpr bool operator==(const LayerNorm&, const LayerNorm&) = default;
@@ -37,7 +37,7 @@ struct LayerNorm {
   }
 
   struct Weights {
-    std::vector<float> weight, bias;  // [size]; empty when there is none
+    std::vector<float> weight, bias;  ///< [size]; empty when there is none
   };
 
   void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const;

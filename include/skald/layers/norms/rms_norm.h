@@ -19,7 +19,7 @@ struct RmsNorm {
   static constexpr std::string_view kName = "RMSNorm";
 
   float epsilon = 1e-5f;
-  bool unit_offset = false;  // multiplies by one plus the parameter, as Gemma does
+  bool unit_offset = false;  ///< multiplies by one plus the parameter, as Gemma does
   bool weight = true;
 
   friend constexpr bool operator==(const RmsNorm&, const RmsNorm&) = default;
@@ -36,8 +36,8 @@ struct RmsNorm {
     return epsilon > 0.0f ? nullptr : "kNormEpsilon must be positive: it keeps a norm from dividing by zero.";
   }
 
-  // What it multiplies by, [size], or empty: with unit_offset that is one plus the parameter, so that kernels know one
-  // form.
+  /// What it multiplies by, [size], or empty: with unit_offset that is one plus the parameter, so that kernels know one
+  /// form.
   using Weights = std::vector<float>;
 
   void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const;

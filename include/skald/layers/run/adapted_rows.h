@@ -22,20 +22,20 @@
 
 namespace skald {
 
-// The matrices of a model's layers, found by where they are.
+/// The matrices of a model's layers, found by where they are.
 class MatrixNumbers {
  public:
   MatrixNumbers() = default;
 
-  // `matrices`, in the order of their parameters, must stay where they are.
+  /// `matrices`, in the order of their parameters, must stay where they are.
   explicit MatrixNumbers(std::span<const Matrix* const> matrices);
 
-  // Returns a number that no matrix has for one that is not among them.
+  /// Returns a number that no matrix has for one that is not among them.
   size_t Of(const Matrix& matrix) const;
 
  private:
   using Entry = std::pair<const Matrix*, size_t>;
-  std::vector<Entry> numbers_;  // ascending by address
+  std::vector<Entry> numbers_;  ///< ascending by address
 };
 
 class AdaptedRows {
@@ -47,7 +47,7 @@ class AdaptedRows {
   AdaptedRows(const AdaptedRows&) = delete;
   AdaptedRows& operator=(const AdaptedRows&) = delete;
 
-  // Calls reserve(matrix) for every matrix that MatMul will be called with, and makes room for what lies between them.
+  /// Calls reserve(matrix) for every matrix that MatMul will be called with, and makes room for what lies between them.
   template <class ReserveMatMul>
   void Reserve(ReserveMatMul reserve) {
     for (const Group& group : groups_) {
@@ -61,15 +61,15 @@ class AdaptedRows {
     }
   }
 
-  // `sequences` are those that the rows of the next pass belong to, [rows].
+  /// `sequences` are those that the rows of the next pass belong to, [rows].
   void BeginPass(std::span<const uint32_t> sequences);
 
-  // Whether some of the pass's rows have an adapter that changes `weights`.
+  /// Whether some of the pass's rows have an adapter that changes `weights`.
   bool Change(const Matrix& weights) const;
 
-  // output += b * (a * input) for the rows whose adapter changes `weights`, a matrix that all `rows` rows of the pass
-  // are multiplied by: those outputs that are here. (What a layer multiplies a choice of rows by has no adapter: see
-  // Part::expert.)
+  /// output += b * (a * input) for the rows whose adapter changes `weights`, a matrix that all `rows` rows of the pass
+  /// are multiplied by: those outputs that are here. (What a layer multiplies a choice of rows by has no adapter: see
+  /// Part::expert.)
   template <class Operations>
   void AddTo(Operations& ops, const Matrix& weights, Rows input, size_t rows, Rows output) const {
     const size_t matrix = numbers_.Of(weights);
@@ -96,20 +96,20 @@ class AdaptedRows {
 
   struct Group {
     const Adapter* adapter;
-    std::vector<uint32_t> rows;  // of the pass, ascending
+    std::vector<uint32_t> rows;  ///< of the pass, ascending
   };
 
   size_t GroupOf(const Adapter* adapter);
 
-  // The rows of a group, one behind the other.
+  /// The rows of a group, one behind the other.
   template <class Operations>
   Rows Gather(Operations& ops, const Group& group, Rows input, size_t cols) const;
 
   const MatrixNumbers& numbers_;
   const size_t most_rows_;
   AdapterScratch& scratch_;
-  std::vector<Group> groups_;                // one for each adapter
-  std::vector<size_t> groups_of_sequences_;  // [sequences]
+  std::vector<Group> groups_;                ///< one for each adapter
+  std::vector<size_t> groups_of_sequences_;  ///< [sequences]
   size_t pass_rows_ = 0;
 };
 

@@ -20,43 +20,43 @@
 
 namespace skald {
 
-// The rows that a pass computes, side by side whatever sequence they belong to.
+/// The rows that a pass computes, side by side whatever sequence they belong to.
 struct PassRows {
-  std::vector<int32_t> tokens;      // [rows]
-  std::vector<uint32_t> positions;  // [rows], within the sequence
-  std::vector<uint32_t> sequences;  // [rows], index into the step's sequences
-  size_t visible_tokens = 0;        // the longest past among the rows
+  std::vector<int32_t> tokens;      ///< [rows]
+  std::vector<uint32_t> positions;  ///< [rows], within the sequence
+  std::vector<uint32_t> sequences;  ///< [rows], index into the step's sequences
+  size_t visible_tokens = 0;        ///< the longest past among the rows
 
   size_t size() const { return tokens.size(); }
 };
 
-// Keys and values of an attention layer, this pass's included once they are stored.
+/// Keys and values of an attention layer, this pass's included once they are stored.
 struct LayerCache {
   DType kv_type;
   KVGeometry geometry;
-  const KVBlocks* tables;  // [sequences]
-  const float* cos;        // [rows, rotary_dim / 2]
+  const KVBlocks* tables;  ///< [sequences]
+  const float* cos;        ///< [rows, rotary_dim / 2]
   const float* sin;
 };
 
-// A row, and the block for what it gives to the states of layers.
+/// A row, and the block for what it gives to the states of layers.
 struct InputRow {
   size_t row;
   std::byte* block;
 };
 
-// The fixed-size state of a layer: in each block at `offset` bytes, as many floats as its type says.
+/// The fixed-size state of a layer: in each block at `offset` bytes, as many floats as its type says.
 struct LayerState {
-  std::span<const RecurrentRun> runs;  // of the pass, all its rows in order
+  std::span<const RecurrentRun> runs;  ///< of the pass, all its rows in order
   size_t offset;
-  std::span<const InputRow> inputs = {};  // to be kept by Run, or to be replayed: then of all rows
-  size_t input_offset = 0;                // in each of their blocks, in bytes
+  std::span<const InputRow> inputs = {};  ///< to be kept by Run, or to be replayed: then of all rows
+  size_t input_offset = 0;                ///< in each of their blocks, in bytes
 
   size_t rows() const { return runs.back().row_end; }
 };
 
-// Walks through the rows of a pass in the order of time, for layers whose state is `memory`: calls step(row, memory)
-// for each, with the state before it in memory, which it moves on; keeps the state wherever the step needs it.
+/// Walks through the rows of a pass in the order of time, for layers whose state is `memory`: calls step(row, memory)
+/// for each, with the state before it in memory, which it moves on; keeps the state wherever the step needs it.
 template <class Step>
 void ForEachRow(const LayerState& state, std::span<float> memory, Step step) {
   for (const RecurrentRun& run : state.runs) {
@@ -73,15 +73,15 @@ void ForEachRow(const LayerState& state, std::span<float> memory, Step step) {
   }
 }
 
-// Keeps the last `count` rows of `input`, of `cols` floats each, wherever the runs keep state: `offset` bytes into each
-// block, the oldest first. Rows from before a run are taken over from its state, those before the first token are
-// zeros.
+/// Keeps the last `count` rows of `input`, of `cols` floats each, wherever the runs keep state: `offset` bytes into
+/// each block, the oldest first. Rows from before a run are taken over from its state, those before the first token are
+/// zeros.
 void KeepLastRows(std::span<const RecurrentRun> runs, size_t offset, Rows input, size_t count, size_t cols);
 
-// Keeps `cols` floats of the rows whose inputs are to be kept, as those from number `first` on of the layer's inputs.
+/// Keeps `cols` floats of the rows whose inputs are to be kept, as those from number `first` on of the layer's inputs.
 void KeepInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0);
 
-// Fills in the rows to be replayed with what KeepInputs kept.
+/// Fills in the rows to be replayed with what KeepInputs kept.
 void TakeInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0);
 
 struct LayerRun {
@@ -89,12 +89,12 @@ struct LayerRun {
   Scratch& scratch;
   const PassRows& rows;
   size_t model_dim;
-  Rows input;        // [rows, model_dim], normalised; to be left as it is
-  Rows output;       // [rows, model_dim], to be written whole
-  LayerCache cache;  // of layers that keep keys and values
-  LayerState state;  // of layers that keep a fixed number of floats
-  Rows per_layer;    // [rows, per_layer_dim], of models whose embeddings give each layer something
-  Rows carried;      // [rows, width of what is carried], of models whose layers give something to those behind them
+  Rows input;        ///< [rows, model_dim], normalised; to be left as it is
+  Rows output;       ///< [rows, model_dim], to be written whole
+  LayerCache cache;  ///< of layers that keep keys and values
+  LayerState state;  ///< of layers that keep a fixed number of floats
+  Rows per_layer;    ///< [rows, per_layer_dim], of models whose embeddings give each layer something
+  Rows carried;      ///< [rows, width of what is carried], of models whose layers give something to those behind them
 };
 
 }  // namespace skald

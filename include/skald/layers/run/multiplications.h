@@ -31,16 +31,16 @@
 
 namespace skald {
 
-// Returns the floats for partial sums that a multiplication by `weights` needs.
+/// Returns the floats for partial sums that a multiplication by `weights` needs.
 size_t PartialSumsSize(const Matrix& weights, size_t rows);
 
-// Grows `scratch` to what Operations::MatMul by `weights` needs for up to `rows` rows.
+/// Grows `scratch` to what Operations::MatMul by `weights` needs for up to `rows` rows.
 void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch);
 
-// The same for BlockMatMul, of `cols` columns.
+/// The same for BlockMatMul, of `cols` columns.
 void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, size_t rows, MatMulScratch& scratch);
 
-// Rows [row_begin, row_end) and the matrix that multiplies them, with its bias or an empty one.
+/// Rows [row_begin, row_end) and the matrix that multiplies them, with its bias or an empty one.
 struct RowsOfMatrix {
   const Matrix* weights;
   const std::vector<float>* bias;
@@ -53,30 +53,30 @@ class Multiplications {
  public:
   // Matrices that MatMulEach multiplies by at most.
   static constexpr size_t kMostTogether = 8;
-  // Rows that MatMulEach multiplies at most, unless a pass has more.
+  /// Rows that MatMulEach multiplies at most, unless a pass has more.
   static constexpr size_t kMostRowsTogether = 32;
 
-  // `scratch` must have been reserved for every multiplication, and `kernels` have a set for the type of every matrix.
-  // `adapted` are the rows that have adapters, or null where none has; `ranks` may be null where no matrix is divided.
+  /// `scratch` must have been reserved for every multiplication, and `kernels` have a set for the type of every matrix.
+  /// `adapted` are the rows that have adapters, or null where none has; `ranks` may be null where no matrix is divided.
   Multiplications(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels,
                   const AdaptedRows* adapted = nullptr, const CommunicatorRef* ranks = nullptr);
 
   const ExecutorRef& executor() const { return executor_; }
 
-  // The first error of an exchange with other ranks; what was computed since then is of no use.
+  /// The first error of an exchange with other ranks; what was computed since then is of no use.
   const Result<void>& status() const { return gathers_.status(); }
 
-  // output[rows, weights.outputs()] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty. Rows with
-  // an adapter get what it adds; their output must not be their input. Of a matrix that is divided among ranks, the
-  // input has the columns and the output the rows that are here, unless they are gathered (Division); the bias is as
-  // long as the output.
+  /// output[rows, weights.outputs()] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty. Rows
+  /// with an adapter get what it adds; their output must not be their input. Of a matrix that is divided among ranks,
+  /// the input has the columns and the output the rows that are here, unless they are gathered (Division); the bias is
+  /// as long as the output.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output);
 
-  // The same where the input has all columns.
+  /// The same where the input has all columns.
   void MatMulWhole(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output);
 
-  // Calls change(rows) with all columns of rows of which this rank has some, and keeps these as they are then: ranks
-  // have one for each `of` inputs of `weights`.
+  /// Calls change(rows) with all columns of rows of which this rank has some, and keeps these as they are then: ranks
+  /// have one for each `of` inputs of `weights`.
   template <class Change>
   void ChangeWhole(const Matrix& weights, size_t of, Rows here, size_t rows, Change change) {
     if (!weights.gathers_inputs()) return change(here);
@@ -92,26 +92,26 @@ class Multiplications {
     });
   }
 
-  // MatMul for each part's rows of input and output, the work of all parts shared among the threads at once; with a
-  // gate, outputs are half as wide, as in FeedForward, and not gathered. The matrices are of one shape and have no
-  // adapters; there are
-  // kMostTogether of them at most, and more than one only where none needs partial sums. `memory` holds
-  // EachFloats(number of rows, cols).
+  /// MatMul for each part's rows of input and output, the work of all parts shared among the threads at once; with a
+  /// gate, outputs are half as wide, as in FeedForward, and not gathered. The matrices are of one shape and have no
+  /// adapters; there are
+  /// kMostTogether of them at most, and more than one only where none needs partial sums. `memory` holds
+  /// EachFloats(number of rows, cols).
   void MatMulEach(std::span<const RowsOfMatrix> parts, Rows input, Rows output, std::optional<Activation> gate,
                   float* memory);
 
-  // Returns the memory, in floats, that MatMulEach needs for matrices of any type.
+  /// Returns the memory, in floats, that MatMulEach needs for matrices of any type.
   static constexpr size_t EachFloats(size_t rows, size_t cols) {
     return (rows + kMostTogether * (kRowBlock - 1)) * RoundUp(cols, kActivationBlock);
   }
 
-  // MatMul by a block-diagonal matrix, of several outputs for each input: block i, a matrix [n, k], multiplies part
-  // i % (cols / k) of the input's `cols` columns, and its outputs begin at output[:, i * step]. The bias is [blocks *
-  // n].
+  /// MatMul by a block-diagonal matrix, of several outputs for each input: block i, a matrix [n, k], multiplies part
+  /// i % (cols / k) of the input's `cols` columns, and its outputs begin at output[:, i * step]. The bias is [blocks *
+  /// n].
   void BlockMatMul(const std::vector<Matrix>& blocks, Rows input, size_t cols, size_t rows,
                    const std::vector<float>& bias, Rows output, size_t step);
 
-  // output[r, :] = scale * embedding[tokens[r], :].
+  /// output[r, :] = scale * embedding[tokens[r], :].
   void Embed(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output);
 
  protected:
@@ -121,10 +121,10 @@ class Multiplications {
 
   static const float* PointerTo(const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); }
 
-  // Returns the rows as `weights` are multiplied by, until the next call.
+  /// Returns the rows as `weights` are multiplied by, until the next call.
   const std::byte* PrepareRows(const Matrix& weights, Rows input, size_t rows);
 
-  // Where the outputs of a multiplication go; with a gate, perhaps prepared for the next one.
+  /// Where the outputs of a multiplication go; with a gate, perhaps prepared for the next one.
   struct Outputs {
     Rows output;
     std::optional<Activation> gate = {};
@@ -140,7 +140,7 @@ class Multiplications {
  private:
   const WeightKernels& KernelsFor(const Matrix& weights) const;
 
-  // What MatMulEach does once the rows of each part are prepared.
+  /// What MatMulEach does once the rows of each part are prepared.
   void MultiplyEach(std::span<const RowsOfMatrix> parts, std::span<std::byte* const> prepared,
                     std::span<const size_t> rows, std::optional<Activation> gate, Rows output);
 
@@ -149,21 +149,21 @@ class Multiplications {
   void MultiplyTile(const Matrix& weights, const std::byte* prepared, size_t rows, const float* bias, const Outputs& to,
                     size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end);
 
-  // MatMul of rows that are `prepared`. Adapters multiply them as they were: `input`, or nothing where none does.
+  /// MatMul of rows that are `prepared`. Adapters multiply them as they were: `input`, or nothing where none does.
   void MultiplyAll(const Matrix& weights, const std::byte* prepared, Rows input, size_t rows,
                    const std::vector<float>& bias, Rows output);
 
-  // Exchanges rows of which this rank has some columns as `weights` are multiplied by them.
+  /// Exchanges rows of which this rank has some columns as `weights` are multiplied by them.
   void ExchangePrepared(const Matrix& weights, Rows input, size_t rows);
 
-  // Puts rows [row_begin, row_end) of `rows` together, the first of which is row `first` of what was exchanged.
+  /// Puts rows [row_begin, row_end) of `rows` together, the first of which is row `first` of what was exchanged.
   void PlacePrepared(const Matrix& weights, size_t first, size_t row_begin, size_t row_end, size_t rows,
                      std::byte* prepared);
 
-  // Returns all columns of rows as `weights` are multiplied by, until the next call.
+  /// Returns all columns of rows as `weights` are multiplied by, until the next call.
   const std::byte* GatherPrepared(const Matrix& weights, Rows input, size_t rows);
 
-  // output[r, :] = scale * row tokens[r] of what is here.
+  /// output[r, :] = scale * row tokens[r] of what is here.
   void EmbedHere(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output);
 
   MatMulScratch& scratch_;

@@ -23,7 +23,7 @@
 
 namespace skald {
 
-// Calls `function.template operator()<T>()` with the C++ type of a cache's elements: kF32, kBF16 or kI8.
+/// Calls `function.template operator()<T>()` with the C++ type of a cache's elements: kF32, kBF16 or kI8.
 template <class Function>
 decltype(auto) VisitCacheType(DType type, Function&& function) {
   if (type == DType::kF32) return function.template operator()<float>();
@@ -35,8 +35,8 @@ class Operations : public Multiplications {
  public:
   using Multiplications::Multiplications;
 
-  // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
-  // for [rows, gate_up.outputs()] floats and `gated` for [RoundUp(rows, kRowBlock), half as many].
+  /// output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
+  /// for [rows, gate_up.outputs()] floats and `gated` for [RoundUp(rows, kRowBlock), half as many].
   template <AnyActivation Function>
   void FeedForward(Function gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
                    const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
@@ -52,40 +52,40 @@ class Operations : public Multiplications {
     MatMul(down, {gated, width}, rows, down_bias, output);
   }
 
-  // RMSNorm of each row of `size` elements; no weight where it is empty. `output` may be `input`.
+  /// RMSNorm of each row of `size` elements; no weight where it is empty. `output` may be `input`.
   void Norm(Rows input, size_t rows, size_t size, std::span<const float> weight, float epsilon, Rows output);
 
-  // RMSNorm of each of `parts` equal parts of each row of `size` elements, in place.
+  /// RMSNorm of each of `parts` equal parts of each row of `size` elements, in place.
   void NormParts(Rows values, size_t rows, size_t size, size_t parts, std::span<const float> weight, float epsilon);
 
-  // MatMul of the RMSNorm of each of `parts` of each row, all of it where ranks have parts of the rows. What `input`
-  // has then is of no use.
+  /// MatMul of the RMSNorm of each of `parts` of each row, all of it where ranks have parts of the rows. What `input`
+  /// has then is of no use.
   void NormMatMul(const Matrix& weights, std::span<const float> norm, size_t parts, float epsilon, Rows input,
                   size_t rows, const std::vector<float>& bias, Rows output);
 
-  // LayerNorm of each row of `size` elements; no weight and no bias where those are empty. `output` may be `input`.
+  /// LayerNorm of each row of `size` elements; no weight and no bias where those are empty. `output` may be `input`.
   void LayerNorm(Rows input, size_t rows, size_t size, const std::vector<float>& weight, const std::vector<float>& bias,
                  float epsilon, Rows output);
 
-  // output = input, [rows, cols] each.
+  /// output = input, [rows, cols] each.
   void Copy(Rows input, size_t rows, size_t cols, Rows output);
 
-  // values *= factor.
+  /// values *= factor.
   void Scale(float* values, size_t size, float factor);
 
-  // The same for [rows, cols].
+  /// The same for [rows, cols].
   void Scale(Rows values, size_t rows, size_t cols, float factor);
 
-  // accumulator += addend.
+  /// accumulator += addend.
   void Add(float* accumulator, const float* addend, size_t size);
 
-  // values *= function(factors), [rows, cols] each.
+  /// values *= function(factors), [rows, cols] each.
   void Multiply(Rows values, Rows factors, size_t rows, size_t cols, FactorFunction function = FactorFunction::kNone);
 
-  // values = function(values).
+  /// values = function(values).
   void Apply(FactorFunction function, float* values, size_t size);
 
-  // output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
+  /// output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
   void Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output);
   template <OwnActivation Function>
   void Gate(const Function& gate, const float* gate_up, size_t rows, size_t cols, float* output) {
@@ -97,7 +97,7 @@ class Operations : public Multiplications {
     });
   }
 
-  // values = activation(values).
+  /// values = activation(values).
   void Activate(Activation activation, float* values, size_t size);
   template <OwnActivation Function>
   void Activate(const Function& activation, float* values, size_t size) {
@@ -106,22 +106,22 @@ class Operations : public Multiplications {
     });
   }
 
-  // values = cap * tanh(values / cap).
+  /// values = cap * tanh(values / cap).
   void Softcap(float* values, size_t size, float cap);
 
-  // For operations whose arguments the caller fills in: `args` but its range, which is [row_begin, row_end).
+  /// For operations whose arguments the caller fills in: `args` but its range, which is [row_begin, row_end).
   void Rope(const RopeArgs& args, size_t rows);
 
   void StoreKV(DType type, const StoreKVArgs& args, size_t rows);
 
-  // `visible_tokens` is about how many positions a row sees.
+  /// `visible_tokens` is about how many positions a row sees.
   void Attention(DType type, AttentionArgs args, size_t visible_tokens);
 
   void Conv(const ConvArgs& args, size_t rows);
 
   void TokenShift(const TokenShiftArgs& args, size_t rows);
 
-  // Scans over time. `units` and `work`, elements touched by each unit, are for all runs together.
+  /// Scans over time. `units` and `work`, elements touched by each unit, are for all runs together.
   void RgLru(RgLruArgs args, size_t units, size_t work);
   void SelectiveScan(SelectiveScanArgs args, size_t units, size_t work);
   void StateSpace(StateSpaceArgs args, size_t units, size_t work);
@@ -134,13 +134,13 @@ class Operations : public Multiplications {
                         const Matrix& down, const std::vector<float>& down_bias, Rows input, size_t rows, float* gated,
                         Rows output);
 
-  // Calls the kernel with `args` and a range of rows or units, each of which touches `work` elements.
+  /// Calls the kernel with `args` and a range of rows or units, each of which touches `work` elements.
   template <class Args, class Kernel>
   void ForRows(const Args& args, size_t rows, size_t work, Kernel kernel);
   template <class Args, class Kernel>
   void ForUnits(const Args& args, size_t units, size_t work, Kernel kernel);
 
-  // About how many elements are touched in the time that a function of a user's own takes, one element at a time.
+  /// About how many elements are touched in the time that a function of a user's own takes, one element at a time.
   static constexpr size_t kOwnActivationWork = 16;
 };
 

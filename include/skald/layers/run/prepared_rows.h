@@ -15,15 +15,15 @@
 
 namespace skald {
 
-// Columns that are prepared alike whatever lies beside them: parts begin at multiples of this.
+/// Columns that are prepared alike whatever lies beside them: parts begin at multiples of this.
 constexpr size_t PreparedUnit(DType type) { return IsGrouped(type) ? kActivationBlock : kTile; }
 
-// Returns the bytes of one row of `cols` columns, prepared by itself.
+/// Returns the bytes of one row of `cols` columns, prepared by itself.
 size_t PreparedRowBytes(DType type, size_t cols);
 
 namespace internal {
 
-// Copies pieces of so many bytes from one behind the other to every `step` bytes.
+/// Copies pieces of so many bytes from one behind the other to every `step` bytes.
 template <size_t kBytes>
 void Spread(const std::byte* from, size_t pieces, size_t step, std::byte* to) {
   for (size_t i = 0; i < pieces; ++i) std::memcpy(to + i * step, from + i * kBytes, kBytes);
@@ -31,8 +31,8 @@ void Spread(const std::byte* from, size_t pieces, size_t step, std::byte* to) {
 
 }  // namespace internal
 
-// Puts `cols` columns of a row, prepared by themselves, where column `first` of row `row` of `rows` prepared rows of
-// padded_k columns begins.
+/// Puts `cols` columns of a row, prepared by themselves, where column `first` of row `row` of `rows` prepared rows of
+/// padded_k columns begins.
 void PlacePrepared(DType type, const std::byte* part, size_t cols, std::byte* whole, size_t rows, size_t row,
                    size_t first, size_t padded_k);
 

@@ -25,7 +25,7 @@
 
 namespace skald {
 
-// Grows `scratch` to what multiplications of up to `rows` rows by `weights` exchange.
+/// Grows `scratch` to what multiplications of up to `rows` rows by `weights` exchange.
 void ReserveGathers(const Matrix& weights, size_t rows, GatherScratch& scratch);
 
 class RankGathers {
@@ -34,16 +34,16 @@ class RankGathers {
   RankGathers(const CommunicatorRef* ranks, GatherScratch& scratch, const ExecutorRef& executor)
       : ranks_(ranks), scratch_(scratch), executor_(executor) {}
 
-  // The first error of an exchange. What is computed behind that is of no use.
+  /// The first error of an exchange. What is computed behind that is of no use.
   const Result<void>& status() const { return status_; }
 
   size_t rank() const;
 
-  // Whether inputs can travel as what they are multiplied by: in fewer bytes, and prepared once instead of on each
-  // rank.
+  /// Whether inputs can travel as what they are multiplied by: in fewer bytes, and prepared once instead of on each
+  /// rank.
   static bool TravelPrepared(const Matrix& weights);
 
-  // Exchanges rows of which this rank has some columns, prepared by prepare(row, number of those, to).
+  /// Exchanges rows of which this rank has some columns, prepared by prepare(row, number of those, to).
   template <class Prepare>
   void PreparedInputs(const Matrix& weights, size_t rows, Prepare prepare) {
     const std::vector<size_t>& columns = weights.division->input_begins;
@@ -59,27 +59,27 @@ class RankGathers {
     });
     Exchange();
   }
-  // Puts row `from` of those where row `row` of `rows` prepared ones is, of all columns.
+  /// Puts row `from` of those where row `row` of `rows` prepared ones is, of all columns.
   void PlacePreparedInput(const Matrix& weights, size_t from, std::byte* prepared, size_t rows, size_t row) const;
 
-  // Returns the rows [rows, weights.cols], of which this rank has the columns `here`, as they are, until the next call;
-  // of several tiles, each of which is exchanged as a row, they lie without gaps.
+  /// Returns the rows [rows, weights.cols], of which this rank has the columns `here`, as they are, until the next
+  /// call; of several tiles, each of which is exchanged as a row, they lie without gaps.
   Rows Inputs(const Matrix& weights, Rows here, size_t rows);
 
-  // Returns all columns of rows, of which ranks have those from begins[rank] on, until the next call: not more than a
-  // matrix has whose inputs are gathered.
+  /// Returns all columns of rows, of which ranks have those from begins[rank] on, until the next call: not more than a
+  /// matrix has whose inputs are gathered.
   Rows Columns(std::span<const size_t> begins, Rows here, size_t rows);
 
-  // The number of this rank's first output.
+  /// The number of this rank's first output.
   size_t FirstOutput(const Matrix& weights) const { return weights.division->output_begins[rank()]; }
 
-  // Where this rank's outputs go, [rows, those of this rank] one behind the other,
+  /// Where this rank's outputs go, [rows, those of this rank] one behind the other,
   float* OwnOutputs(const Matrix& weights, size_t rows) { return Own(weights.division->output_begins, rows); }
-  // and from where all of them go to `output` [rows, weights.outputs()].
+  /// and from where all of them go to `output` [rows, weights.outputs()].
   void Outputs(const Matrix& weights, size_t rows, Rows output);
 
-  // output[i, :] = row tokens[i] of an embedding, which `embed(tokens, to)` looks up: for tokens counted from the first
-  // that this rank has, into rows of weights.cols floats, one behind the other.
+  /// output[i, :] = row tokens[i] of an embedding, which `embed(tokens, to)` looks up: for tokens counted from the
+  /// first that this rank has, into rows of weights.cols floats, one behind the other.
   template <class Embed>
   void Embeddings(const Matrix& weights, std::span<const int32_t> tokens, Rows output, Embed embed) {
     const std::vector<size_t>& begins = weights.division->output_begins;
@@ -109,7 +109,7 @@ class RankGathers {
 
   void Exchange();
 
-  // Puts columns together to rows.
+  /// Puts columns together to rows.
   void Place(std::span<const size_t> begins, size_t rows, Rows output);
 
   const CommunicatorRef* const ranks_;

@@ -9,7 +9,7 @@
 
 namespace skald {
 
-// Rows of floats, [rows, cols] with `stride` floats from one row to the next.
+/// Rows of floats, [rows, cols] with `stride` floats from one row to the next.
 struct Rows {
   float* data;
   size_t stride;

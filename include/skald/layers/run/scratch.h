@@ -14,34 +14,34 @@
 
 namespace skald {
 
-// Makes `buffer` at least `size` long. Its content is lost when it grows.
+/// Makes `buffer` at least `size` long. Its content is lost when it grows.
 template <class T>
 void Reserve(AlignedBuffer<T>& buffer, size_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
 }
 
-// What ranks exchange around a multiplication.
+/// What ranks exchange around a multiplication.
 struct GatherScratch {
-  AlignedBuffer<std::byte> exchanged;  // each rank's part, one behind the other
-  AlignedBuffer<float> inputs;         // [rows, cols]
-  std::vector<size_t> begins;          // [ranks + 1], bytes
+  AlignedBuffer<std::byte> exchanged;  ///< each rank's part, one behind the other
+  AlignedBuffer<float> inputs;         ///< [rows, cols]
+  std::vector<size_t> begins;          ///< [ranks + 1], bytes
 };
 
-// What a multiplication needs beside its input and output.
+/// What a multiplication needs beside its input and output.
 struct MatMulScratch {
-  AlignedBuffer<std::byte> prepared;  // the input, in the type of the weights
+  AlignedBuffer<std::byte> prepared;  ///< the input, in the type of the weights
   AlignedBuffer<float> partial_sums;
   GatherScratch gathers;
 };
 
-// What adapters need beside that, for the rows of one of them.
+/// What adapters need beside that, for the rows of one of them.
 struct AdapterScratch {
-  AlignedBuffer<float> gathered;  // [rows, cols], the inputs
-  AlignedBuffer<float> between;   // [rows, rank]
-  AlignedBuffer<float> added;     // [rows, rows of the matrix]
+  AlignedBuffer<float> gathered;  ///< [rows, cols], the inputs
+  AlignedBuffer<float> between;   ///< [rows, rank]
+  AlignedBuffer<float> added;     ///< [rows, rows of the matrix]
 };
 
-// Numbered pieces of memory; a layer uses each number for one thing.
+/// Numbered pieces of memory; a layer uses each number for one thing.
 class Scratch {
  public:
   // Makes the pieces so large, in floats: before a step takes blocks, so that nothing can fail later. Throws

@@ -15,7 +15,7 @@
 
 namespace skald {
 
-// Arguments of bytes are those of the set's type: weights as they lie, and prepared rows in PreparedBytes of memory.
+/// Arguments of bytes are those of the set's type: weights as they lie, and prepared rows in PreparedBytes of memory.
 struct WeightKernels {
   DType type;
   void (*prepare)(const PrepareArgs<std::byte>& args);
@@ -27,7 +27,7 @@ namespace internal {
 
 #ifdef SKALD_COMPILED
 
-// The set of a type: all of them are compiled.
+/// The set of a type: all of them are compiled.
 WeightKernels KernelsOfType(DType type);
 
 template <class... Ts>
@@ -45,7 +45,7 @@ std::span<const WeightKernels> KernelsOf(WeightTypeList<Ts...>);
 
 }  // namespace internal
 
-// Returns the sets of the types in a WeightTypeList.
+/// Returns the sets of the types in a WeightTypeList.
 template <class List>
 std::span<const WeightKernels> WeightKernelsOf() {
   return internal::KernelsOf(List{});

@@ -25,16 +25,16 @@ concept SaysWhyImpossible = requires(const T& value) {
   { value.WhyImpossible() } -> std::same_as<const char*>;
 };
 
-// What every type of layers or norms must say. Plain members are its sizes and options, comparable; besides:
-//   kName                      tells it from other types, in fingerprints and messages
-//   VisitFields(self, visit)   static: calls visit(name, self.member) for every member that changes a number
-//   WhyImpossible()            a sentence about sizes that no such component can have, or null
-//   Weights                    its parameters, default-constructible
+/// What every type of layers or norms must say. Plain members are its sizes and options, comparable; besides:
+///   kName                      tells it from other types, in fingerprints and messages
+///   VisitFields(self, visit)   static: calls visit(name, self.member) for every member that changes a number
+///   WhyImpossible()            a sentence about sizes that no such component can have, or null
+///   Weights                    its parameters, default-constructible
 template <class T>
 concept Component = HasName<T> && HasVisitFields<T> && SaysWhyImpossible<T> &&
     std::default_initializable<typename T::Weights> && std::copyable<T> && std::equality_comparable<T>;
 
-// The parameters of a component, of type T::Weights for one of type T.
+/// The parameters of a component, of type T::Weights for one of type T.
 class ComponentWeights {
  public:
   virtual ~ComponentWeights() = default;
@@ -47,7 +47,7 @@ struct WeightsOf final : ComponentWeights {
   typename T::Weights weights;
 };
 
-// Its address names the type.
+/// Its address names the type.
 template <class T>
 inline constexpr char kTypeOf = 0;
 
@@ -61,7 +61,7 @@ struct ComponentInterface {
   virtual std::unique_ptr<ComponentWeights> MakeWeights() const = 0;
 };
 
-// Interface adds to the above what only layers or only norms can do, and Clone.
+/// Interface adds to the above what only layers or only norms can do, and Clone.
 template <Component T, class Interface>
 struct HeldComponent : Interface {
   constexpr explicit HeldComponent(const T& c) : component(c) {}
@@ -78,7 +78,7 @@ struct HeldComponent : Interface {
   T component;
 };
 
-// A component of any type that has this interface, as a plain value, also at compile time.
+/// A component of any type that has this interface, as a plain value, also at compile time.
 template <class Interface>
 class ComponentSpec {
  public:
@@ -94,19 +94,19 @@ class ComponentSpec {
 
   constexpr std::string_view name() const { return held_->Name(); }
 
-  // Names the type: equal for components of one type, and for no others.
+  /// Names the type: equal for components of one type, and for no others.
   constexpr const void* type() const { return held_->Type(); }
 
-  // The component, or null if it is of another type.
+  /// The component, or null if it is of another type.
   template <Component T>
   constexpr const T* As() const {
     return type() == &kTypeOf<T> ? &static_cast<const HeldComponent<T, Interface>*>(held_)->component : nullptr;
   }
 
-  // What is wrong with its sizes, in a sentence, or null.
+  /// What is wrong with its sizes, in a sentence, or null.
   constexpr const char* WhyImpossible() const { return held_->WhyImpossible(); }
 
-  // Room for its parameters.
+  /// Room for its parameters.
   std::unique_ptr<ComponentWeights> MakeWeights() const { return held_->MakeWeights(); }
 
  protected:

@@ -15,13 +15,13 @@ namespace skald {
 
 class FieldVisitor;
 
-// A type whose members that change a number are told by VisitFields(value, visit).
+/// A type whose members that change a number are told by VisitFields(value, visit).
 template <class T>
 concept HasVisitFields = requires(const T& value, FieldVisitor& visit) {
   T::VisitFields(value, visit);
 };
 
-// Is told the facts of a layer or model: what fingerprints and comparisons are made of.
+/// Is told the facts of a layer or model: what fingerprints and comparisons are made of.
 class FieldVisitor {
  public:
   constexpr virtual ~FieldVisitor() = default;

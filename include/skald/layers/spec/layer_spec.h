@@ -29,32 +29,32 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
   { layer.ScratchFloats(rows, model_dim) } -> std::convertible_to<std::span<const size_t>>;
 };
 
-// What a type of layers must say besides what every component does:
-//   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
-//   ScratchFloats(rows, model_dim)   how many floats of memory Run uses: run.scratch[0], [1] and so on
-//   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing; what
-//   it
-//                              multiplies by a matrix of its own are all rows, so that adapters can add to it, or the
-//                              matrix is listed as that of an expert (Part::expert)
-// and, if it keeps state,
-//   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
-// and, if it can compute such floats again from inputs that Run kept (KeepInputs), so that few states need to be kept,
-//   Replay(weights, run)       writes the states after run.state's rows, and nothing else, in the bits that Run wrote
-// or, if it may read the state of an earlier layer instead,
-//   StateOfOther()             of which one
-// and, if it reads what embeddings give each layer,
-//   PerLayerDim()              how wide that is (ModelSpec::per_layer_dim)
-// and, if it gives rows to layers behind it or reads those of one in front, in run.carried,
-//   Carried()                  which of the two, and how wide they are
-// and, if its state holds rows of its input,
-//   InputDim()                 how wide those are: the model_dim of all models that it can be in
-// and, if ranks can each compute a part of it (else every rank computes all of it, but for the multiplications),
-//   OfRank(share)              the part of one of them, a layer of fewer heads or columns, partitioned as its
-//   parameters are
-//                              (Partitioning); its own parameters are those of the whole layer, and the rows that it
-//                              carries are its own part of them
-// and, if it is so partitioned with a fixed number of floats as its state,
-//   PartitionState()                which of these floats each rank has (StateSections)
+/// What a type of layers must say besides what every component does:
+///   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
+///   ScratchFloats(rows, model_dim)   how many floats of memory Run uses: run.scratch[0], [1] and so on
+///   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing; what
+///   it
+///                              multiplies by a matrix of its own are all rows, so that adapters can add to it, or the
+///                              matrix is listed as that of an expert (Part::expert)
+/// and, if it keeps state,
+///   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
+/// and, if it can compute such floats again from inputs that Run kept (KeepInputs), so that few states need to be kept,
+///   Replay(weights, run)       writes the states after run.state's rows, and nothing else, in the bits that Run wrote
+/// or, if it may read the state of an earlier layer instead,
+///   StateOfOther()             of which one
+/// and, if it reads what embeddings give each layer,
+///   PerLayerDim()              how wide that is (ModelSpec::per_layer_dim)
+/// and, if it gives rows to layers behind it or reads those of one in front, in run.carried,
+///   Carried()                  which of the two, and how wide they are
+/// and, if its state holds rows of its input,
+///   InputDim()                 how wide those are: the model_dim of all models that it can be in
+/// and, if ranks can each compute a part of it (else every rank computes all of it, but for the multiplications),
+///   OfRank(share)              the part of one of them, a layer of fewer heads or columns, partitioned as its
+///   parameters are
+///                              (Partitioning); its own parameters are those of the whole layer, and the rows that it
+///                              carries are its own part of them
+/// and, if it is so partitioned with a fixed number of floats as its state,
+///   PartitionState()                which of these floats each rank has (StateSections)
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {
@@ -73,20 +73,20 @@ concept ReplaysInputs = LayerWithState<L> &&
   layer.Replay(weights, run);
 };
 
-// Keys and values that a layer reads and another one keeps.
+/// Keys and values that a layer reads and another one keeps.
 struct SharedState {
-  uint32_t layer;    // the number of that one (Block::number)
-  CacheGroup state;  // what it must keep
+  uint32_t layer;    ///< the number of that one (Block::number)
+  CacheGroup state;  ///< what it must keep
 };
 template <class L>
 concept MayShareState = Layer<L> && requires(const L& layer) {
   { layer.StateOfOther() } -> std::same_as<std::optional<SharedState>>;
 };
 
-// Rows that one layer of a pass gives, and layers behind it read: of the same tokens, so they are no state.
+/// Rows that one layer of a pass gives, and layers behind it read: of the same tokens, so they are no state.
 struct CarriedRows {
   int width;
-  bool gives;  // writes them, for the first time or anew; else reads them
+  bool gives;  ///< writes them, for the first time or anew; else reads them
 };
 template <class L>
 concept CarriesRows = Layer<L> && requires(const L& layer) {
@@ -103,11 +103,11 @@ concept IsPartitioned = Layer<L> && requires(const L& layer, const RankShare& sh
   { layer.OfRank(share) } -> std::same_as<L>;
 };
 
-// How a fixed number of floats is partitioned to ranks, in the order in which they lie in the whole layer's; a rank's
-// part of the layer has its own in the same order, and no others.
+/// How a fixed number of floats is partitioned to ranks, in the order in which they lie in the whole layer's; a rank's
+/// part of the layer has its own in the same order, and no others.
 struct StateSections {
-  std::vector<PartitionedSection> state;        // State().state_floats
-  std::vector<PartitionedSection> inputs = {};  // what KeepInputs keeps of a token, for layers that replay
+  std::vector<PartitionedSection> state;        ///< State().state_floats
+  std::vector<PartitionedSection> inputs = {};  ///< what KeepInputs keeps of a token, for layers that replay
 };
 template <class L>
 concept PartitionsItsState = LayerWithState<L> && IsPartitioned<L> && requires(const L& layer) {
@@ -119,7 +119,7 @@ concept ReadsPerLayerInputs = Layer<L> && requires(const L& layer) {
   { layer.PerLayerDim() } -> std::same_as<int>;
 };
 
-// The parameters of a layer, of type L::Weights for a layer of type L.
+/// The parameters of a layer, of type L::Weights for a layer of type L.
 using LayerWeights = ComponentWeights;
 
 namespace internal {
@@ -195,7 +195,7 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
 
 }  // namespace internal
 
-// A plain value, also at compile time.
+/// A plain value, also at compile time.
 class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
  public:
   template <Layer L>
@@ -204,46 +204,46 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 
   constexpr void VisitFields(FieldVisitor& visit) const { held_->Visit(visit); }
 
-  // What the layer keeps; nothing for layers without state.
+  /// What the layer keeps; nothing for layers without state.
   constexpr std::optional<CacheGroup> State() const { return held_->State(); }
 
-  // What it reads of another layer; nothing for most.
+  /// What it reads of another layer; nothing for most.
   constexpr std::optional<SharedState> StateOfOther() const { return held_->StateOfOther(); }
 
-  // The width of what embeddings give the layer; 0 for most.
+  /// The width of what embeddings give the layer; 0 for most.
   constexpr int PerLayerDim() const { return held_->PerLayerDim(); }
 
-  // What it gives to layers behind it, or reads; nothing for most.
+  /// What it gives to layers behind it, or reads; nothing for most.
   constexpr std::optional<CarriedRows> Carried() const { return held_->Carried(); }
 
-  // The model_dim that it needs; 0 for most, which go with any.
+  /// The model_dim that it needs; 0 for most, which go with any.
   constexpr int InputDim() const { return held_->InputDim(); }
 
-  // The part of it that one of several ranks computes: all of it for layers that are not partitioned.
+  /// The part of it that one of several ranks computes: all of it for layers that are not partitioned.
   constexpr LayerSpec OfRank(const RankShare& share) const { return LayerSpec(held_->OfRank(share)); }
 
-  // How its state is partitioned to ranks, where that is a fixed number of floats: every rank has all of them where the
-  // layer does not say otherwise.
+  /// How its state is partitioned to ranks, where that is a fixed number of floats: every rank has all of them where
+  /// the layer does not say otherwise.
   constexpr StateSections PartitionState() const { return held_->PartitionState(); }
 
-  // Makes room for what Run needs for so many rows.
+  /// Makes room for what Run needs for so many rows.
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }
 
-  // Lists the parameters in `weights`, which MakeWeights made.
+  /// Lists the parameters in `weights`, which MakeWeights made.
   void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const;
 
  private:
   constexpr explicit LayerSpec(const internal::LayerInterface* held) : ComponentSpec(held) {}
 };
 
-// How layers of one type are computed. Apart from LayerSpec, so that a program compiles the arithmetic of the types
-// that its models have, and no others.
+/// How layers of one type are computed. Apart from LayerSpec, so that a program compiles the arithmetic of the types
+/// that its models have, and no others.
 struct LayerFunction {
   using Function = void (*)(const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run);
 
   const void* type;
   Function run;
-  Function replay;  // does nothing for layers whose states are kept
+  Function replay;  ///< does nothing for layers whose states are kept
 };
 
 template <Layer L>

@@ -21,18 +21,18 @@ namespace skald {
 
 struct RmsNorm;
 
-// All that a norm is given to normalise rows, each by itself.
+/// All that a norm is given to normalise rows, each by itself.
 struct NormRun {
   Operations& ops;
   size_t rows, size;
-  Rows input;   // [rows, size]
-  Rows output;  // [rows, size], to be written whole; may be `input`
+  Rows input;   ///< [rows, size]
+  Rows output;  ///< [rows, size], to be written whole; may be `input`
 };
 
-// What a type of norms must say besides what every component does:
-//   ListParameters(weights, name, size, list)   adds each of them to the list, for rows of `size` elements; in files
-//                                               their names begin with `name`, as in "input_layernorm.weight"
-//   Run(weights, run)                           computes run.output from run.input, and allocates nothing
+/// What a type of norms must say besides what every component does:
+///   ListParameters(weights, name, size, list)   adds each of them to the list, for rows of `size` elements; in files
+///                                               their names begin with `name`, as in "input_layernorm.weight"
+///   Run(weights, run)                           computes run.output from run.input, and allocates nothing
 template <class N>
 concept Norm = Component<N> && requires(const N& norm, typename N::Weights& weights, std::string_view name, size_t size,
                                         ParameterList& list, const NormRun& run) {
@@ -67,37 +67,37 @@ struct HeldNorm final : HeldComponent<N, NormInterface> {
 
 }  // namespace internal
 
-// The parameters of a norm over rows of `size` elements; none where a model has no such norm.
+/// The parameters of a norm over rows of `size` elements; none where a model has no such norm.
 struct NormWeights {
   size_t size = 0;
   std::unique_ptr<ComponentWeights> held = nullptr;
 
   bool empty() const { return held == nullptr; }
 
-  // The parameters themselves, of a norm of type N.
+  /// The parameters themselves, of a norm of type N.
   template <Norm N>
   const typename N::Weights& Of() const {
     return static_cast<const internal::WeightsOf<N>&>(*held).weights;
   }
 };
 
-// A plain value, also at compile time.
+/// A plain value, also at compile time.
 class NormSpec : public internal::ComponentSpec<internal::NormInterface> {
  public:
   template <Norm N>
   constexpr NormSpec(const N& norm)  // NOLINT: a norm is a NormSpec
       : ComponentSpec(new internal::HeldNorm<N>(norm)) {}
 
-  // RMSNorm goes without a name: it is older than the others, and fingerprints last.
+  /// RMSNorm goes without a name: it is older than the others, and fingerprints last.
   static constexpr void VisitFields(const NormSpec& self, FieldVisitor& visit) {
     if (self.type() != &internal::kTypeOf<RmsNorm>) visit("type", self.name());
     self.held_->Visit(visit);
   }
 
-  // Lists the parameters of this norm over `size` elements, and makes room for them in `weights` if there is none.
+  /// Lists the parameters of this norm over `size` elements, and makes room for them in `weights` if there is none.
   void ListParameters(NormWeights& weights, std::string_view name, size_t size, ParameterList& list) const;
 
-  // output = norm of each row of input; `output` may be `input`.
+  /// output = norm of each row of input; `output` may be `input`.
   void Run(const NormWeights& weights, Operations& ops, Rows input, size_t rows, Rows output) const;
 };
 

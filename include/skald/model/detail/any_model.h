@@ -71,19 +71,17 @@ SKALD_INLINE Result<Outputs> AnyModel::Forward(const Batch& batch, Workspace& wo
     std::optional<Step> step;
     Outputs outputs;
     const auto pass = NoThrow("Forward", [&]() -> Result<std::unique_ptr<ForwardPass>> {
-      auto planned = Step::Plan(batch, options.pass_tokens);
-      if (!planned) return Failure(planned.error());
-      step.emplace(std::move(*planned));
-      if (auto valid = Check(batch); !valid) return Failure(valid.error());
+      SKALD_ASSIGN(auto planned, Step::Plan(batch, options.pass_tokens));
+      step.emplace(std::move(planned));
+      SKALD_TRY(Check(batch));
       std::vector<std::span<const int32_t>> tokens;
       for (const StepRequest& request : batch.requests()) tokens.push_back(request.tokens);
-      auto made = MakePass(step->plan(), std::move(tokens), step->pools(), workspace, options);
-      if (!made) return made;
+      SKALD_ASSIGN(auto made, MakePass(step->plan(), std::move(tokens), step->pools(), workspace, options));
       outputs = OutputsIn(workspace.outputs, step->plan());
-      if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
+      SKALD_TRY(step->Reserve());
       return made;
     });
-    if (auto computed = Run(pass, options.ranks); !computed) return Failure(computed.error());
+    SKALD_TRY(Run(pass, options.ranks));
     step->Commit();
     return outputs;
   });
@@ -92,9 +90,8 @@ SKALD_INLINE Result<Outputs> AnyModel::Forward(const Batch& batch, Workspace& wo
 SKALD_INLINE Result<std::span<const float>> AnyModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                               Workspace& workspace,
                                                               const ForwardOptions& options) const {
-  auto outputs = Forward(Batch().Add(cache, tokens), workspace, options);
-  if (!outputs) return Failure(std::move(outputs.error()));
-  return (*outputs)[0];
+  SKALD_ASSIGN(auto outputs, Forward(Batch().Add(cache, tokens), workspace, options));
+  return outputs[0];
 }
 
 SKALD_INLINE Result<Outputs> AnyModel::Execute(const StepPlan& plan, std::span<const int32_t> tokens, BlockPool& pool,
@@ -102,17 +99,16 @@ SKALD_INLINE Result<Outputs> AnyModel::Execute(const StepPlan& plan, std::span<c
   return Compute("Execute", workspace, options.ranks, [&]() -> Result<Outputs> {
     Outputs outputs;
     const auto pass = NoThrow("Execute", [&]() -> Result<std::unique_ptr<ForwardPass>> {
-      if (auto valid = CheckPool(pool, "the pool"); !valid) return Failure(valid.error());
-      if (auto valid = CheckStepPlan(plan, pool); !valid) return Failure(valid.error());
-      if (auto valid = CheckPasses(plan, options.pass_tokens); !valid) return Failure(valid.error());
-      auto runs = SplitTokens(plan, tokens);
-      if (!runs) return Failure(runs.error());
+      SKALD_TRY(CheckPool(pool, "the pool"));
+      SKALD_TRY(CheckStepPlan(plan, pool));
+      SKALD_TRY(CheckPasses(plan, options.pass_tokens));
+      SKALD_ASSIGN(auto runs, SplitTokens(plan, tokens));
       BlockPool* const pools[] = {&pool};
-      auto made = MakePass(plan, std::move(*runs), pools, workspace, options);
+      auto made = MakePass(plan, std::move(runs), pools, workspace, options);
       if (made) outputs = OutputsIn(workspace.outputs, plan);
       return made;
     });
-    if (auto computed = Run(pass, options.ranks); !computed) return Failure(computed.error());
+    SKALD_TRY(Run(pass, options.ranks));
     return outputs;
   });
 }
@@ -182,7 +178,7 @@ Result<Outputs> AnyModel::Compute(std::string_view call, Workspace& workspace, c
       return Fail(ErrorCode::kFailedPrecondition, Concat({"the model has weights of the type ", NameOf(*unknown_),
                                                           ", which is not among the WeightTypes of its Config"}));
     }
-    if (auto valid = CheckRanks(ranks); !valid) return Failure(valid.error());
+    SKALD_TRY(CheckRanks(ranks));
     if (!workspace.is_valid()) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
     const FloatEnvironment contract;
     return function();
@@ -194,16 +190,15 @@ SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(const StepP
                                                                      std::span<BlockPool* const> pools,
                                                                      Workspace& workspace,
                                                                      const ForwardOptions& options) const {
-  const auto adapters = AdaptersOf(plan, options.adapters);
-  if (!adapters) return Failure(adapters.error());
+  SKALD_ASSIGN(const auto adapters, AdaptersOf(plan, options.adapters));
   return std::make_unique<ForwardPass>(weights_, *tables_, plan, std::move(tokens), pools, workspace, options,
-                                       *adapters);
+                                       adapters);
 }
 
 SKALD_INLINE Result<void> AnyModel::Run(const Result<std::unique_ptr<ForwardPass>>& pass,
                                         const CommunicatorRef* ranks) const {
   if (weights_.share.ranks > 1) {
-    if (auto agreed = Agree(*ranks, pass); !agreed) return agreed;
+    SKALD_TRY(Agree(*ranks, pass));
   }
   if (!pass) return Failure(pass.error());
   return (*pass)->Run();

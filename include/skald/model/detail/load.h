@@ -49,7 +49,7 @@ SKALD_INLINE ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType
 }
 
 SKALD_INLINE Result<void> CheckLoadOptions(const LoadOptions& options, std::span<const WeightPacker> packers) {
-  if (auto valid = CheckLoadOptions(options); !valid) return valid;
+  SKALD_TRY(CheckLoadOptions(options));
   if (FindType(packers, options.dtype) != nullptr) return {};
   return Fail(ErrorCode::kUnsupported, Concat({"LoadOptions::dtype is ", NameOf(options.dtype),
                                                ", which is not among the WeightTypes of the Config"}));
@@ -74,10 +74,10 @@ inline void AddAll(const ParameterList& list, LoadPlan& plan) {
 // Fills what `list` refers to, and nothing where a tensor is missing or does not fit.
 inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options,
                              std::span<const WeightPacker> packers) {
-  if (auto fits = CheckConverter(checkpoint, list.assumptions()); !fits) return fits;
+  SKALD_TRY(CheckConverter(checkpoint, list.assumptions()));
   LoadPlan plan(checkpoint, TensorNamesOf(checkpoint), options.dtype, packers, list.share());
   AddAll(list, plan);
-  if (auto complete = plan.Check(); !complete) return complete;
+  SKALD_TRY(plan.Check());
   const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
   ThreadPool pool(options.threads);
   plan.Execute(ExecutorRef(pool), options.progress);
@@ -86,13 +86,12 @@ inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& 
 
 inline Result<void> FillFromPacked(const std::filesystem::path& path, const ParameterList& list, uint64_t model,
                                    const LoadOptions& options) {
-  const auto file = PackedFile::Open(path, UseOfPacked(options));
-  if (!file) return Failure(file.error());
-  if ((*file)->table().dtype != options.dtype) {
-    return Fail(ErrorCode::kInvalidArgument, Concat({path.string(), ": packed as ", NameOf((*file)->table().dtype),
+  SKALD_ASSIGN(const auto file, PackedFile::Open(path, UseOfPacked(options)));
+  if (file->table().dtype != options.dtype) {
+    return Fail(ErrorCode::kInvalidArgument, Concat({path.string(), ": packed as ", NameOf(file->table().dtype),
                                                      ", but LoadOptions::dtype is ", NameOf(options.dtype)}));
   }
-  return TakeWeights(*file, list, model, options);
+  return TakeWeights(file, list, model, options);
 }
 
 }  // namespace internal
@@ -100,8 +99,8 @@ inline Result<void> FillFromPacked(const std::filesystem::path& path, const Para
 SKALD_INLINE Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const ModelSpec& spec,
                                               const LoadOptions& options, std::span<const WeightPacker> packers) {
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
-    if (auto valid = internal::CheckLoadOptions(options, packers); !valid) return Failure(valid.error());
-    if (auto possible = internal::CheckSpec(spec, options.share); !possible) return Failure(possible.error());
+    SKALD_TRY(internal::CheckLoadOptions(options, packers));
+    SKALD_TRY(internal::CheckSpec(spec, options.share));
     ModelWeights weights(spec, options.share);
     weights.dtype = options.dtype;
     if (auto loaded = internal::FillFrom(checkpoint, ParametersOf(weights), options, packers); !loaded) {
@@ -117,12 +116,12 @@ namespace internal {
 template <class Ask>
 auto AskPlan(const Checkpoint& checkpoint, const ModelSpec& spec, DType dtype, Ask ask)
     -> Result<decltype(ask(std::declval<const LoadPlan&>()))> {
-  if (auto possible = CheckSpec(spec); !possible) return Failure(possible.error());
+  SKALD_TRY(CheckSpec(spec));
   ModelWeights weights(spec);
   const ParameterList list = ParametersOf(weights);
   LoadPlan plan(checkpoint, TensorNamesOf(checkpoint), dtype, WeightPackersOf<AllWeights>());
   AddAll(list, plan);
-  if (auto complete = plan.Check(); !complete) return Failure(complete.error());
+  SKALD_TRY(plan.Check());
   return ask(std::as_const(plan));
 }
 
@@ -146,30 +145,28 @@ SKALD_INLINE Result<ModelWeights> LoadWeights(const std::filesystem::path& path,
                                               std::string_view name, const LoadOptions& options,
                                               std::span<const WeightPacker> packers) {
   return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
-    if (auto valid = internal::CheckLoadOptions(options, packers); !valid) return Failure(valid.error());
-    if (auto possible = internal::CheckSpec(spec, options.share); !possible) return Failure(possible.error());
+    SKALD_TRY(internal::CheckLoadOptions(options, packers));
+    SKALD_TRY(internal::CheckSpec(spec, options.share));
     ModelWeights weights(spec, options.share);
     weights.dtype = options.dtype;
     const ParameterList list = ParametersOf(weights);
     const auto load = [&]() -> Result<void> {
       const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
       if (!checkpoint) return Failure(checkpoint.error());
-      if (auto fits = internal::CheckConverter(*checkpoint, list.assumptions()); !fits) return fits;
+      SKALD_TRY(internal::CheckConverter(*checkpoint, list.assumptions()));
       if (const GgufFile* const file = checkpoint->gguf()) {
-        if (auto same = internal::CheckGgufMetadata(path.string(), *file, spec); !same) return same;
+        SKALD_TRY(internal::CheckGgufMetadata(path.string(), *file, spec));
       }
       return internal::FillFrom(*checkpoint, list, options, packers);
     };
     const bool is_packed = PackedFile::Recognises(path);
     if (!is_packed && !IsGgufFile(path)) {
-      if (auto same = internal::CheckConfigJson(path, spec); !same) return Failure(same.error());
+      SKALD_TRY(internal::CheckConfigJson(path, spec));
     }
-    const auto loaded = is_packed ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
-                        : options.cache_folder.empty()
-                            ? load()
-                            : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load);
-    if (!loaded) return Failure(loaded.error());
-    if (auto known = internal::CheckTypes(path, list, packers); !known) return Failure(known.error());
+    SKALD_TRY(is_packed                      ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
+              : options.cache_folder.empty() ? load()
+                                             : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load));
+    SKALD_TRY(internal::CheckTypes(path, list, packers));
     return weights;
   });
 }
@@ -177,7 +174,7 @@ SKALD_INLINE Result<ModelWeights> LoadWeights(const std::filesystem::path& path,
 SKALD_INLINE Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype, unsigned threads,
                                                 const RankShare& share) {
   return NoThrow("RandomWeights", [&]() -> Result<ModelWeights> {
-    if (auto possible = internal::CheckSpec(spec, share); !possible) return Failure(possible.error());
+    SKALD_TRY(internal::CheckSpec(spec, share));
     return internal::MakeRandom(spec, seed, dtype, threads, share);
   });
 }

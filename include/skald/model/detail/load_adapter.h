@@ -65,19 +65,16 @@ SKALD_INLINE Result<Adapter> LoadAdapter(const std::filesystem::path& path, cons
                                          const RankShare& share) {
   return NoThrow(path.native(), [&]() -> Result<Adapter> {
     if (const char* const why = WhyImpossible(spec)) return Fail(ErrorCode::kInvalidArgument, why);
-    const auto file = internal::AdapterFile::Open(path);
-    if (!file) return Failure(file.error());
+    SKALD_ASSIGN(const auto file, internal::AdapterFile::Open(path));
     ModelWeights places(spec);  // no parameter is there, but the list says which there are
     const ParameterList list = ParametersOf(places);
     const FloatEnvironment plain(Denormals::kKept);
     ThreadPool pool(1);
-    const std::vector<TensorNames> names = internal::TensorNamesIn(file->checkpoint());
-    auto low_ranks = internal::AdapterPlan(*file, list, names).Make(ExecutorRef(pool));
-    if (!low_ranks) return Failure(low_ranks.error());
-    Adapter adapter = {.model = Fingerprint(spec), .low_ranks = std::move(*low_ranks)};
-    const auto digest = DigestOfAdapter(adapter);
-    if (!digest) return Failure(digest.error());
-    adapter.digest = *digest;
+    const std::vector<TensorNames> names = internal::TensorNamesIn(file.checkpoint());
+    SKALD_ASSIGN(auto low_ranks, internal::AdapterPlan(file, list, names).Make(ExecutorRef(pool)));
+    Adapter adapter = {.model = Fingerprint(spec), .low_ranks = std::move(low_ranks)};
+    SKALD_ASSIGN(const auto digest, DigestOfAdapter(adapter));
+    adapter.digest = digest;
     internal::KeepPartitioned(list, share, adapter);
     return adapter;
   });

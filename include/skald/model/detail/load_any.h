@@ -29,19 +29,16 @@ namespace skald {
 namespace internal {
 
 inline Result<DescribedModel> DescribePacked(const std::filesystem::path& path) {
-  const auto file = PackedFile::Open(path);
-  if (!file) return Failure(file.error());
-  const auto text = (*file)->Attachment(kSpecAttachment);
-  if (!text) return Failure(text.error());
-  auto spec = SpecFromJson<>(*text);
+  SKALD_ASSIGN(const auto file, PackedFile::Open(path));
+  SKALD_ASSIGN(const auto text, file->Attachment(kSpecAttachment));
+  auto spec = SpecFromJson<>(text);
   if (!spec) return Annotate(path.string(), spec);
   return DescribedModel{kPackedModelType, std::move(*spec)};
 }
 
 inline Result<DescribedModel> DescribeGguf(const std::filesystem::path& path) {
-  const auto file = GgufFile::Open(path);
-  if (!file) return Failure(file.error());
-  auto models = ModelsOf(*file);
+  SKALD_ASSIGN(const auto file, GgufFile::Open(path));
+  auto models = ModelsOf(file);
   if (!models) return Annotate(path.string(), models);
   return std::move(models->front());
 }
@@ -60,23 +57,20 @@ inline Result<DescribedModel> DescribeFolder(const std::filesystem::path& path) 
 
 SKALD_INLINE Result<DescribedModel> DescribeModel(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<DescribedModel> {
-    auto model = PackedFile::Recognises(path) ? internal::DescribePacked(path)
-                 : IsGgufFile(path)           ? internal::DescribeGguf(path)
-                                              : internal::DescribeFolder(path);
-    if (!model) return model;
-    if (const char* why = WhyImpossible(model->spec)) return Fail(ErrorCode::kUnsupported, path.string() + ": " + why);
+    SKALD_ASSIGN(auto model, PackedFile::Recognises(path) ? internal::DescribePacked(path)
+                             : IsGgufFile(path)           ? internal::DescribeGguf(path)
+                                                          : internal::DescribeFolder(path));
+    if (const char* why = WhyImpossible(model.spec)) return Fail(ErrorCode::kUnsupported, path.string() + ": " + why);
     return model;
   });
 }
 
 SKALD_INLINE Result<AnyModel> LoadAnyModel(const std::filesystem::path& path, const LoadOptions& options) {
   return NoThrow(path.native(), [&]() -> Result<AnyModel> {
-    const auto described = DescribeModel(path);
-    if (!described) return Failure(described.error());
-    const std::string name(described->model_type);
-    auto weights = LoadWeights(path, described->spec, name, options);
-    if (!weights) return Failure(weights.error());
-    return AnyModel(name, std::move(*weights), StandardLayers::Functions());
+    SKALD_ASSIGN(const auto described, DescribeModel(path));
+    const std::string name(described.model_type);
+    SKALD_ASSIGN(auto weights, LoadWeights(path, described.spec, name, options));
+    return AnyModel(name, std::move(weights), StandardLayers::Functions());
   });
 }
 

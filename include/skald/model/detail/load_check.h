@@ -40,12 +40,11 @@ inline Result<void> CheckConfigJson(const std::filesystem::path& path, const Mod
   const auto folder = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
   const auto file = folder / "config.json";
   if (!std::filesystem::exists(path, ignored) || !std::filesystem::exists(file, ignored)) return {};
-  const auto text = ReadSmallFile(file, kMaxConfigJson);
-  if (!text) return Failure(text.error());
-  const auto is_known = NamesKnownFamily(*text);
+  SKALD_ASSIGN(const auto text, ReadSmallFile(file, kMaxConfigJson));
+  const auto is_known = NamesKnownFamily(text);
   if (!is_known) return Annotate(folder.string(), is_known);
   if (!*is_known) return {};
-  const auto described = ParseConfigJson(*text);
+  const auto described = ParseConfigJson(text);
   if (!described) return Annotate(folder.string(), described);
   const auto differences = Differences(described->spec, spec, FactNamesOf(described->model_type));
   return differences.empty() ? Result<void>() : OtherThan(file.string(), differences);

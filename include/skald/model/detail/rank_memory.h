@@ -66,15 +66,12 @@ class ShareSums {
 
 // Returns what a pool has for one conversation of so many tokens, computed at once.
 inline Result<uint64_t> StateBytes(const CacheLayout& layout, const RuntimeConfig& runtime, uint32_t tokens) {
-  const auto pool = CreateLedgerPool(layout, runtime);
-  if (!pool) return Failure(pool.error());
-  auto cache = CreateKVCache(*pool);
-  if (!cache) return Failure(cache.error());
+  SKALD_ASSIGN(const auto pool, CreateLedgerPool(layout, runtime));
+  SKALD_ASSIGN(auto cache, CreateKVCache(pool));
   const std::vector<int32_t> ids(tokens);
-  auto step = Step::Begin(Batch().Add(*cache, ids), /*pass_tokens=*/512);
-  if (!step) return Failure(step.error());
-  step->Commit();
-  return (*pool)->usage().used_bytes;
+  SKALD_ASSIGN(auto step, Step::Begin(Batch().Add(cache, ids), /*pass_tokens=*/512));
+  step.Commit();
+  return pool->usage().used_bytes;
 }
 
 }  // namespace internal
@@ -96,15 +93,14 @@ SKALD_INLINE std::vector<DType> MatrixTypes(const ModelSpec& spec, DType dtype) 
 SKALD_INLINE Result<RankMemory> MemoryOfRank(const ModelSpec& spec, std::span<const DType> types,
                                              const RankShare& share, const RuntimeConfig& runtime, uint32_t tokens) {
   return NoThrow("MemoryOfRank", [&]() -> Result<RankMemory> {
-    if (auto possible = internal::CheckSpec(spec, share); !possible) return Failure(possible.error());
+    SKALD_TRY(internal::CheckSpec(spec, share));
     ModelWeights weights(spec, share);
     const ParameterList list = ParametersOf(weights);
     internal::ShareSums sums(share, types);
     for (const Parameter& parameter : list.parameters()) std::visit(sums, parameter.value);
-    const auto state = internal::StateBytes(LayoutOf(spec, share), runtime, tokens);
-    if (!state) return Failure(state.error());
+    SKALD_ASSIGN(const auto state, internal::StateBytes(LayoutOf(spec, share), runtime, tokens));
     RankMemory memory = sums.sums();
-    memory.state = *state;
+    memory.state = state;
     return memory;
   });
 }

@@ -71,11 +71,10 @@ SKALD_INLINE Result<void> ApplyPenalties(const SamplerSettings& settings, const 
     return Fail(ErrorCode::kInvalidArgument, "sampler state holds token " + std::to_string(token) + ", but there are " +
                                                  std::to_string(logits.size()) + " logits");
   }
-  auto copied = NoThrow("ApplyPenalties", [&]() -> Result<void> {
+  SKALD_TRY(NoThrow("ApplyPenalties", [&]() -> Result<void> {
     sorted_tokens.assign(window.begin(), window.end());
     return {};
-  });
-  if (!copied) return copied;
+  }));
   const FloatEnvironment plain(Denormals::kKept);
   std::sort(sorted_tokens.begin(), sorted_tokens.end());
   for (auto run = sorted_tokens.begin(); run != sorted_tokens.end();) {

@@ -23,28 +23,28 @@
 
 namespace skald {
 
-// A ChunkStore. Not movable, since threads count in it. What one was written with another key, or without, is dropped
-// when it is met: who shares a store shares the key.
+/// A ChunkStore. Not movable, since threads count in it. What one was written with another key, or without, is dropped
+/// when it is met: who shares a store shares the key.
 class AuthenticatedStore {
  public:
   static constexpr size_t kCodeBytes = sizeof(Sha256Digest);
   static constexpr size_t kLeastSecretBytes = 16;
 
-  // `store` must outlive it. Whoever has `secret` can write what is believed here. Error: kInvalidArgument for a secret
-  // of less than kLeastSecretBytes.
+  /// `store` must outlive it. Whoever has `secret` can write what is believed here. Error: kInvalidArgument for a
+  /// secret of less than kLeastSecretBytes.
   static Result<std::unique_ptr<AuthenticatedStore>> Create(ChunkStoreRef store, std::string_view secret);
   AuthenticatedStore(const AuthenticatedStore&) = delete;
   AuthenticatedStore& operator=(const AuthenticatedStore&) = delete;
 
-  // How many values had no valid code.
+  /// How many values had no valid code.
   uint64_t refused() const { return refused_; }
 
-  // True also for a value whose code shows to be wrong when it is read.
+  /// True also for a value whose code shows to be wrong when it is read.
   Result<bool> Has(const ChunkKey& key) const { return store_.Has(key); }
 
   Result<ChunkBytes> Get(const ChunkKey& key);
 
-  // The length and first bytes of a value, which nothing proves: enough to tell whether it must be written again.
+  /// The length and first bytes of a value, which nothing proves: enough to tell whether it must be written again.
   Result<ChunkFront> Front(const ChunkKey& key, uint64_t most);
 
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const;
@@ -57,7 +57,7 @@ class AuthenticatedStore {
 
   static std::pair<std::span<const std::byte>, std::span<const std::byte>> Divide(std::span<const std::byte> stored);
 
-  // The code stands for the value and for its place: one that is moved under another key is not believed there.
+  /// The code stands for the value and for its place: one that is moved under another key is not believed there.
   Result<Sha256Digest> CodeOf(const ChunkKey& key, std::span<const std::byte> value) const;
 
   Failure Refuse(const ChunkKey& key);

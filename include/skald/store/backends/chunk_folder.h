@@ -26,7 +26,7 @@
 
 namespace skald {
 
-// A moment, as exactly as file systems keep it: since 1970, by the system's clock.
+/// A moment, as exactly as file systems keep it: since 1970, by the system's clock.
 struct FileTime {
   int64_t seconds = 0, nanoseconds = 0;
 
@@ -36,7 +36,7 @@ struct FileTime {
   friend auto operator<=>(const FileTime&, const FileTime&) = default;
 };
 
-// What a folder says of a chunk without its being read.
+/// What a folder says of a chunk without its being read.
 struct StoredChunk {
   ChunkKey key;
   uint64_t bytes = 0;
@@ -45,48 +45,48 @@ struct StoredChunk {
 
 namespace internal {
 
-// Immutable, and safe to use from several threads and processes at once: nothing is ever changed in place.
+/// Immutable, and safe to use from several threads and processes at once: nothing is ever changed in place.
 class ChunkFolder {
  public:
   explicit ChunkFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Whether there is such a chunk; notes that it was used now, where the medium allows.
+  /// Whether there is such a chunk; notes that it was used now, where the medium allows.
   Result<bool> MarkUsed(const ChunkKey& key) const;
 
-  // Reads the first `most` bytes of a chunk, or all where there are fewer. Leaves the time of its last use as it is or,
-  // with `use`, sets it to now, where the medium allows.
+  /// Reads the first `most` bytes of a chunk, or all where there are fewer. Leaves the time of its last use as it is
+  /// or, with `use`, sets it to now, where the medium allows.
   Result<ChunkBytes> Read(const ChunkKey& key, bool use, uint64_t most = kMaxChunkBytes) const;
 
-  // The same with the chunk's length, whatever that is.
+  /// The same with the chunk's length, whatever that is.
   Result<ChunkFront> ReadFront(const ChunkKey& key, bool use, uint64_t most) const;
 
-  // Writes a file that is there as a whole or not at all. One that is there already is replaced by the same bytes.
+  /// Writes a file that is there as a whole or not at all. One that is there already is replaced by the same bytes.
   Result<void> Write(const ChunkKey& key, std::span<const std::byte> value, SyncPolicy sync) const;
 
-  // Removes one chunk after another, and takes all memory for it when it is made: were there none left after the first
-  // ones, an error would tell of a folder that has changed.
+  /// Removes one chunk after another, and takes all memory for it when it is made: were there none left after the first
+  /// ones, an error would tell of a folder that has changed.
   class Remover {
    public:
     explicit Remover(const ChunkFolder& folder) : file_(folder.PathOf(ChunkKey{})) {}
 
-    // Succeeds too where there is no such chunk.
+    /// Succeeds too where there is no such chunk.
     Result<void> Remove(const ChunkKey& key);
 
    private:
-    std::string file_;  // the path of any chunk: all are of one length
+    std::string file_;  ///< the path of any chunk: all are of one length
   };
 
   Result<void> Remove(const ChunkKey& key) const { return Remover(*this).Remove(key); }
 
-  // All chunks; foreign files and unfinished ones are none.
+  /// All chunks; foreign files and unfinished ones are none.
   Result<std::vector<ChunkKey>> List() const;
 
-  // The same with sizes and times.
+  /// The same with sizes and times.
   Result<std::vector<StoredChunk>> Chunks() const;
 
-  // Removes the unfinished files of killed writers that are old. What cannot be removed stays.
+  /// Removes the unfinished files of killed writers that are old. What cannot be removed stays.
   Result<void> RemoveUnfinished() const;
 
  private:
@@ -95,17 +95,17 @@ class ChunkFolder {
 
   static timespec AccessTime(const FileTime& time);
 
-  // Most file systems tell the kind along with the name.
+  /// Most file systems tell the kind along with the name.
   static bool IsRegularFile(const std::filesystem::path& folder, const dirent& entry);
 
   static Failure NoChunk(const std::string& file, const std::string& why);
 
   std::string PathOf(const ChunkKey& key) const;
 
-  // Makes the folders that are missing, so that a store whose folder was cleared away goes on.
+  /// Makes the folders that are missing, so that a store whose folder was cleared away goes on.
   Result<FileSink> CreateFile(const std::filesystem::path& file, SyncPolicy sync) const;
 
-  // Calls visit(path), which returns a Result<void>, for every subfolder that there may be.
+  /// Calls visit(path), which returns a Result<void>, for every subfolder that there may be.
   template <class Visit>
   Result<void> ForEachSubfolder(Visit visit) const;
 

@@ -31,68 +31,69 @@
 namespace skald {
 
 struct DirectoryStoreOptions {
-  // Limit of the lengths of all chunks together; what the file system adds to them is not counted. Holds exactly for
-  // one process. Each process more that writes to the folder may pass it by a sixteenth before it notices the others.
+  /// Limit of the lengths of all chunks together; what the file system adds to them is not counted. Holds exactly for
+  /// one process. Each process more that writes to the folder may pass it by a sixteenth before it notices the others.
   uint64_t max_bytes = kUnlimited;
-  // What a chunk survives whose Put has returned.
+  /// What a chunk survives whose Put has returned.
   SyncPolicy sync = SyncPolicy::kData;
-  // The longest that another process that makes room is waited for. After it, whoever holds the lock is in trouble.
+  /// The longest that another process that makes room is waited for. After it, whoever holds the lock is in trouble.
   std::chrono::milliseconds lock_timeout{30'000};
 };
 
-// Chunks, and their bytes.
+/// Chunks, and their bytes.
 struct ChunkCount {
   uint64_t chunks = 0, bytes = 0;
 };
 
-// A ChunkStore. Reading and writing take no lock on the folder; removing the least recently used ones does (an advisory
-// one on its file "lock"), and waits for it no longer than the options say. Errors name the file; kFailedPrecondition
-// stands for whatever the file system refuses, and kResourceExhausted for a full disk too. Of a folder that may only be
-// read, chunks can be read. What the store makes is its owner's alone: folders of mode 0700, files of 0600.
+/// A ChunkStore. Reading and writing take no lock on the folder; removing the least recently used ones does (an
+/// advisory one on its file "lock"), and waits for it no longer than the options say. Errors name the file;
+/// kFailedPrecondition stands for whatever the file system refuses, and kResourceExhausted for a full disk too. Of a
+/// folder that may only be read, chunks can be read. What the store makes is its owner's alone: folders of mode 0700,
+/// files of 0600.
 class DirectoryStore {
  public:
   // Unfinished files of processes that died are removed on Open when they are that old.
   static constexpr int64_t kStaleSeconds = skald::kStaleSeconds;
 
-  // Makes the folder if there is none.
+  /// Makes the folder if there is none.
   static Result<std::unique_ptr<DirectoryStore>> Open(const std::filesystem::path& path,
                                                       const DirectoryStoreOptions& options = {});
 
   const std::filesystem::path& path() const { return folder_.path(); }
   uint64_t max_bytes() const { return options_.max_bytes; }
 
-  // Counts as a use: whoever asks relies on the answer.
+  /// Counts as a use: whoever asks relies on the answer.
   Result<bool> Has(const ChunkKey& key) const;
 
-  // Counts as a use.
+  /// Counts as a use.
   Result<ChunkBytes> Get(const ChunkKey& key) const;
 
-  // The chunk's length and its first `most` bytes. Counts as a use.
+  /// The chunk's length and its first `most` bytes. Counts as a use.
   Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const;
 
-  // The first `most` bytes of a chunk, without being a use.
+  /// The first `most` bytes of a chunk, without being a use.
   Result<ChunkBytes> Peek(const ChunkKey& key, uint64_t most = kMaxChunkBytes) const;
 
-  // Counts as a use, whether or not the key is new. Where the limit would be passed, drops what was used longest ago
-  // before it writes: as much as is lacking and up to a sixteenth of the limit more, since to look for it takes time.
-  // Error: kResourceExhausted for a value that does not fit into the whole store beside the pinned ones.
+  /// Counts as a use, whether or not the key is new. Where the limit would be passed, drops what was used longest ago
+  /// before it writes: as much as is lacking and up to a sixteenth of the limit more, since to look for it takes time.
+  /// Error: kResourceExhausted for a value that does not fit into the whole store beside the pinned ones.
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value);
 
-  // A pinned chunk is dropped nevertheless.
+  /// A pinned chunk is dropped nevertheless.
   Result<void> Drop(const ChunkKey& key) const;
 
   Result<std::vector<ChunkKey>> List() const;
 
-  // All chunks with their sizes, in the order in which they would be dropped.
+  /// All chunks with their sizes, in the order in which they would be dropped.
   Result<std::vector<StoredChunk>> ListByUse() const;
 
-  // A pinned key is not dropped to make room, by this object; other processes do not know. May be called before there
-  // is such a chunk, and several times: a key is free after as many calls of Unpin.
+  /// A pinned key is not dropped to make room, by this object; other processes do not know. May be called before there
+  /// is such a chunk, and several times: a key is free after as many calls of Unpin.
   Result<void> Pin(const ChunkKey& key);
   void Unpin(const ChunkKey& key);
 
-  // Drops what was used longest ago until the chunks have at most `max_bytes` together, and returns what went.
-  // Error: kResourceExhausted where pinned ones have more; the others are gone then.
+  /// Drops what was used longest ago until the chunks have at most `max_bytes` together, and returns what went.
+  /// Error: kResourceExhausted where pinned ones have more; the others are gone then.
   Result<ChunkCount> Prune(uint64_t max_bytes);
 
  private:
@@ -120,27 +121,27 @@ class DirectoryStore {
 
   Result<void> MakeRoom(const ChunkKey& key, uint64_t bytes);
 
-  // Returns ListByUse() and takes note of the sum.
+  /// Returns ListByUse() and takes note of the sum.
   Result<std::vector<StoredChunk>> Look();
 
-  // If the chunks have more than `most` bytes together, drops the least recently used ones until they have at most
-  // `goal`; fails where that does not even reach `most`.
+  /// If the chunks have more than `most` bytes together, drops the least recently used ones until they have at most
+  /// `goal`; fails where that does not even reach `most`.
   Result<ChunkCount> DropOldest(uint64_t most, uint64_t goal);
 
-  // So that two processes do not drop twice what one of them lacks. Whoever may open the file could hold the lock and
-  // keep all others waiting: nobody but its owner may, and nobody is waited for without end.
+  /// So that two processes do not drop twice what one of them lacks. Whoever may open the file could hold the lock and
+  /// keep all others waiting: nobody but its owner may, and nobody is waited for without end.
   Result<internal::Descriptor> LockFolder() const;
 
-  // One part of the limit in so many is what a process drops or adds without looking at the folder again.
+  /// One part of the limit in so many is what a process drops or adds without looking at the folder again.
   static constexpr uint64_t kSlack = 16;
 
   const internal::ChunkFolder folder_;
   const DirectoryStoreOptions options_;
   std::mutex mutex_;
-  std::unordered_map<ChunkKey, uint64_t> pins_;  // guarded by mutex_, as all below
-  std::optional<uint64_t> found_bytes_;          // of all chunks, when last looked
-  uint64_t added_bytes_ = 0;                     // since, by this object
-  uint64_t unfinished_bytes_ = 0;                // being written by this object
+  std::unordered_map<ChunkKey, uint64_t> pins_;  ///< guarded by mutex_, as all below
+  std::optional<uint64_t> found_bytes_;          ///< of all chunks, when last looked
+  uint64_t added_bytes_ = 0;                     ///< since, by this object
+  uint64_t unfinished_bytes_ = 0;                ///< being written by this object
 };
 
 static_assert(ChunkStore<DirectoryStore>);

@@ -20,13 +20,13 @@
 
 namespace skald {
 
-// A ChunkStore. Not movable, since it holds a lock.
+/// A ChunkStore. Not movable, since it holds a lock.
 class MemoryStore {
  public:
   // `max_bytes` counts values and an allowance for what keeping each of them takes.
   explicit MemoryStore(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // What an entry costs beside its value, about.
+  /// What an entry costs beside its value, about.
   static constexpr uint64_t kEntryBytes = 200;
 
   uint64_t max_bytes() const { return max_bytes_; }
@@ -34,14 +34,14 @@ class MemoryStore {
 
   Result<bool> Has(const ChunkKey& key) const;
 
-  // Counts as a use.
+  /// Counts as a use.
   Result<ChunkBytes> Get(const ChunkKey& key);
 
-  // The length of a value and its first `most` bytes. Counts as a use.
+  /// The length of a value and its first `most` bytes. Counts as a use.
   Result<ChunkFront> Front(const ChunkKey& key, uint64_t most);
 
-  // Counts as a use, whether or not the key is new. Drops what was used longest ago until there is room.
-  // Error: kResourceExhausted for a value that does not fit into the whole store.
+  /// Counts as a use, whether or not the key is new. Drops what was used longest ago until there is room.
+  /// Error: kResourceExhausted for a value that does not fit into the whole store.
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value);
 
   Result<void> Drop(const ChunkKey& key);
@@ -53,7 +53,7 @@ class MemoryStore {
     ChunkKey key;
     std::shared_ptr<const ChunkBytes> value;
   };
-  using EntryList = std::list<Entry>;  // the last used one first
+  using EntryList = std::list<Entry>;  ///< the last used one first
 
   void MarkUsed(EntryList::iterator entry) { by_use_.splice(by_use_.begin(), by_use_, entry); }
 
@@ -61,9 +61,9 @@ class MemoryStore {
 
   const uint64_t max_bytes_;
   mutable std::mutex mutex_;
-  EntryList by_use_;                                           // guarded by mutex_
-  std::unordered_map<ChunkKey, EntryList::iterator> entries_;  // guarded by mutex_
-  uint64_t used_bytes_ = 0;                                    // guarded by mutex_
+  EntryList by_use_;                                           ///< guarded by mutex_
+  std::unordered_map<ChunkKey, EntryList::iterator> entries_;  ///< guarded by mutex_
+  uint64_t used_bytes_ = 0;                                    ///< guarded by mutex_
 };
 
 static_assert(ChunkStore<MemoryStore>);

@@ -38,34 +38,34 @@ class RedisConnection {
  public:
   using Clock = TimedSocket::Clock;
 
-  // Bytes of an answer that holds no value: a number, a word, an error.
+  /// Bytes of an answer that holds no value: a number, a word, an error.
   static constexpr uint64_t kShortAnswer = 1 << 16;
 
-  // Connects, authenticates, chooses the database and makes sure that it is a Redis server which answers, all before
-  // `deadline`.
+  /// Connects, authenticates, chooses the database and makes sure that it is a Redis server which answers, all before
+  /// `deadline`.
   static Result<RedisConnection> Open(const RedisOptions& options, Clock::time_point deadline);
 
-  // Talks over a socket that is connected. `name` stands in errors.
+  /// Talks over a socket that is connected. `name` stands in errors.
   RedisConnection(Descriptor socket, std::string name, std::chrono::milliseconds answer_timeout)
       : name_(std::move(name)), answer_timeout_(answer_timeout), socket_(std::move(socket), answer_timeout) {}
 
-  // When all calls from now on must be done.
+  /// When all calls from now on must be done.
   void SetDeadline(Clock::time_point deadline) { socket_.SetDeadline(deadline); }
 
-  // False once a command went wrong in a way after which answers might belong to other commands. Calls are refused
-  // then.
+  /// False once a command went wrong in a way after which answers might belong to other commands. Calls are refused
+  /// then.
   bool is_usable() const { return is_usable_; }
-  // True if that was the server's closing the connection: a new one may do better.
+  /// True if that was the server's closing the connection: a new one may do better.
   bool is_lost() const { return is_lost_; }
 
-  // Sends a command and returns its answer, which is of one of the given hiredis types and takes at most `most_bytes`.
-  // Errors name the server and the command: kResourceExhausted where it has no memory left; kDataLoss for an answer of
-  // another type, a longer one, and for a key that holds another type; kFailedPrecondition for all else that it
-  // refuses, and where it is out of reach or takes too long.
+  /// Sends a command and returns its answer, which is of one of the given hiredis types and takes at most `most_bytes`.
+  /// Errors name the server and the command: kResourceExhausted where it has no memory left; kDataLoss for an answer of
+  /// another type, a longer one, and for a key that holds another type; kFailedPrecondition for all else that it
+  /// refuses, and where it is out of reach or takes too long.
   Result<RedisReply> Call(std::initializer_list<std::string_view> arguments, std::initializer_list<int> types,
                           uint64_t most_bytes = kShortAnswer);
 
-  // An answer to `command` that Redis never gives.
+  /// An answer to `command` that Redis never gives.
   Failure Nonsense(std::string_view command);
 
  private:
@@ -99,7 +99,7 @@ class RedisConnection {
   bool IsQuiet() const { return socket_.IsQuiet(); }
 #endif
 
-  // A server that knows no such command repeats what it got, the password included.
+  /// A server that knows no such command repeats what it got, the password included.
   Result<void> Authenticate(const RedisOptions& options);
 
   Result<void> Send(std::initializer_list<std::string_view> arguments);
@@ -110,16 +110,16 @@ class RedisConnection {
 
   static Failure OutOfMemory(const std::string& name);
 
-  // Bytes came, or the connection ended, before anything was asked.
+  /// Bytes came, or the connection ended, before anything was asked.
   Failure NotQuiet(std::string_view command);
 
-  // No answer to a command came; `code` is the system's error where it is one.
+  /// No answer to a command came; `code` is the system's error where it is one.
   Failure NoAnswer(std::string_view command, Outcome outcome, int code);
 
-  // The server's own word for what is wrong. It begins with a code in capitals.
+  /// The server's own word for what is wrong. It begins with a code in capitals.
   Failure Refusal(std::string_view command, std::string_view text) const;
 
-  std::string name_;  // in errors
+  std::string name_;  ///< in errors
   std::chrono::milliseconds answer_timeout_;
   TimedSocket socket_;
 #if defined(SKALD_HAS_TLS)

@@ -20,7 +20,7 @@ struct FreeRedisReply {
 };
 using RedisReply = std::unique_ptr<redisReply, FreeRedisReply>;
 
-// Move-only. After an error nothing more can be read.
+/// Move-only. After an error nothing more can be read.
 class RedisReader {
  public:
   // Elements of a list; SCAN answers about a thousand. And lists around a list.
@@ -29,14 +29,14 @@ class RedisReader {
 
   RedisReader();
 
-  // Takes what the server sent. False: there is no memory for it.
+  /// Takes what the server sent. False: there is no memory for it.
   bool Feed(std::string_view bytes);
 
-  // Returns the next answer, or null while it is not whole. Errors: kDataLoss where this is no answer of Redis, or one
-  // beyond bounds; kResourceExhausted where there is no memory.
+  /// Returns the next answer, or null while it is not whole. Errors: kDataLoss where this is no answer of Redis, or one
+  /// beyond bounds; kResourceExhausted where there is no memory.
   Result<RedisReply> Next();
 
-  // Whether all that came was part of the answers.
+  /// Whether all that came was part of the answers.
   bool IsEmpty() const { return reader_->pos == reader_->len; }
 
  private:
@@ -44,11 +44,11 @@ class RedisReader {
     void operator()(redisReader* reader) const { redisReaderFree(reader); }
   };
 
-  // hiredis' own functions, but for lists. (Versions differ in the type of the number of elements.)
+  /// hiredis' own functions, but for lists. (Versions differ in the type of the number of elements.)
   static redisReplyObjectFunctions* BoundedFunctions(const redisReplyObjectFunctions& standard);
 
   std::unique_ptr<redisReader, FreeReader> reader_;
-  std::unique_ptr<bool> is_beyond_;  // where the functions leave word; does not move with its owner
+  std::unique_ptr<bool> is_beyond_;  ///< where the functions leave word; does not move with its owner
 };
 
 }  // namespace skald::internal

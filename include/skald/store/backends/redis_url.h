@@ -14,8 +14,8 @@
 
 namespace skald {
 
-// Returns `base` with what `address` says of server, user, password, database and TLS. Error: kInvalidArgument for no
-// such address; the sentence does not repeat it.
+/// Returns `base` with what `address` says of server, user, password, database and TLS. Error: kInvalidArgument for no
+/// such address; the sentence does not repeat it.
 Result<RedisOptions> ParseRedisAddress(std::string_view address, const RedisOptions& base = {});
 
 }  // namespace skald

@@ -19,31 +19,31 @@
 
 namespace skald::internal {
 
-// Move-only. One thread at a time. Nothing here allocates.
+/// Move-only. One thread at a time. Nothing here allocates.
 class TimedSocket {
  public:
   using Clock = std::chrono::steady_clock;
 
   enum class Outcome {
     kDone,
-    kSilent,  // for as long as `silence`
-    kLate,    // the deadline has come
-    kClosed,  // by the peer
-    kBroken,  // errno says how
+    kSilent,  ///< for as long as `silence`
+    kLate,    ///< the deadline has come
+    kClosed,  ///< by the peer
+    kBroken,  ///< errno says how
   };
 
   explicit TimedSocket(Descriptor socket = Descriptor(), std::chrono::milliseconds silence = {})
       : socket_(std::move(socket)), silence_(silence) {}
 
-  // When all that follows must be done.
+  /// When all that follows must be done.
   void SetDeadline(Clock::time_point deadline) { deadline_ = deadline; }
 
   Outcome Send(std::span<const std::byte> bytes);
 
-  // Receives at least one byte, and leaves in `bytes` what it received.
+  /// Receives at least one byte, and leaves in `bytes` what it received.
   Outcome Receive(std::span<std::byte>& bytes);
 
-  // Whether there is nothing to receive: the peer has neither sent anything yet nor closed the connection.
+  /// Whether there is nothing to receive: the peer has neither sent anything yet nor closed the connection.
   bool IsQuiet() const;
 
  private:

@@ -19,24 +19,24 @@
 
 namespace skald::internal {
 
-// Move-only. One thread at a time.
+/// Move-only. One thread at a time.
 class TlsSession {
  public:
   using Outcome = TimedSocket::Outcome;
 
-  // Sets a session up; nothing is sent yet. Errors: kInvalidArgument for files that are not what they should be;
-  // kResourceExhausted.
+  /// Sets a session up; nothing is sent yet. Errors: kInvalidArgument for files that are not what they should be;
+  /// kResourceExhausted.
   static Result<TlsSession> Create(const TlsOptions& options, const std::string& host);
 
-  // Agrees with the server, and makes sure that it is `host`. Error: kFailedPrecondition, with the reason.
+  /// Agrees with the server, and makes sure that it is `host`. Error: kFailedPrecondition, with the reason.
   Result<void> Begin(TimedSocket& socket);
 
   Outcome Send(TimedSocket& socket, std::span<const std::byte> bytes);
 
-  // As TimedSocket::Receive.
+  /// As TimedSocket::Receive.
   Outcome Receive(TimedSocket& socket, std::span<std::byte>& bytes);
 
-  // As TimedSocket::IsQuiet: words of TLS itself are no noise.
+  /// As TimedSocket::IsQuiet: words of TLS itself are no noise.
   bool IsQuiet(TimedSocket& socket);
 
  private:
@@ -57,17 +57,17 @@ class TlsSession {
 
   bool ExpectHost(const std::string& host);
 
-  // Sends what OpenSSL has written.
+  /// Sends what OpenSSL has written.
   Outcome Flush(TimedSocket& socket);
 
-  // Gives OpenSSL what comes next.
+  /// Gives OpenSSL what comes next.
   Outcome Fill(TimedSocket& socket);
 
   bool Feed(std::span<const std::byte> bytes);
 
   static Outcome Broken();
 
-  // Why the handshake failed.
+  /// Why the handshake failed.
   std::string WhyNot() const;
 
   std::unique_ptr<SSL_CTX, Free> context_;

@@ -26,24 +26,24 @@ static_assert(std::endian::native == std::endian::little, "Chunks are little-end
 
 inline constexpr uint16_t kChunkFormatVersion = 1;
 inline constexpr size_t kChunkHeaderBytes = 72;
-// Largest content of a chunk, in bytes. Stored in any codec it is smaller than kMaxChunkBytes.
+/// Largest content of a chunk, in bytes. Stored in any codec it is smaller than kMaxChunkBytes.
 inline constexpr uint64_t kMaxChunkContent = uint64_t{256} << 20;
 
-// The numbers of these enumerations are part of the format.
+/// The numbers of these enumerations are part of the format.
 enum class ChunkKind : uint8_t {
-  kTokens = 1,       // what a run of tokens added to a cache
-  kResumePoint = 2,  // state that stands for all tokens before a position
-  kManifest = 3,     // a snapshot's table of contents
-  kPointer = 4,      // the key of a manifest
-  kTranscript = 5,   // ids of a text's tokens, as a server remembers how an answer was spelled
+  kTokens = 1,       ///< what a run of tokens added to a cache
+  kResumePoint = 2,  ///< state that stands for all tokens before a position
+  kManifest = 3,     ///< a snapshot's table of contents
+  kPointer = 4,      ///< the key of a manifest
+  kTranscript = 5,   ///< ids of a text's tokens, as a server remembers how an answer was spelled
 };
 
 enum class ChunkElement : uint8_t { kBytes = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kI8 = 4 };
 
 enum class ChunkCodec : uint8_t {
-  kNone = 0,       // as it is
-  kSplitZstd = 1,  // the bytes of each significance apart, then zstd
-  kInt8Zstd = 2,   // lossy: values rounded to int8 in groups with a scale, then zstd
+  kNone = 0,       ///< as it is
+  kSplitZstd = 1,  ///< the bytes of each significance apart, then zstd
+  kInt8Zstd = 2,   ///< lossy: values rounded to int8 in groups with a scale, then zstd
 };
 
 constexpr size_t SizeOf(ChunkElement element) {
@@ -71,7 +71,7 @@ constexpr ChunkElement ChunkElementOf(DType type) {
   }
 }
 
-// How one chunk is written: the writer's choice.
+/// How one chunk is written: the writer's choice.
 struct ChunkFormat {
   ChunkKind kind = ChunkKind::kTokens;
   ChunkElement element = ChunkElement::kBytes;
@@ -82,18 +82,18 @@ struct ChunkFormat {
 
 struct ChunkHeader {
   ChunkFormat format;
-  uint64_t content_bytes = 0;  // before the codec
-  uint64_t payload_bytes = 0;  // after it: what follows the header
+  uint64_t content_bytes = 0;  ///< before the codec
+  uint64_t payload_bytes = 0;  ///< after it: what follows the header
   ChunkKey key;
 };
 
 namespace internal {
 
-// Where each field of the header begins.
+/// Where each field of the header begins.
 inline constexpr size_t kMagicAt = 0, kVersionAt = 8, kKindAt = 10, kCodecAt = 11, kElementAt = 12, kReservedAt = 13,
                         kContentBytesAt = 16, kPayloadBytesAt = 24, kKeyAt = 32, kChecksumAt = 64;
 
-inline constexpr uint64_t kChunkMagic = 0x6B68'4364'6C61'6B53;  // "SkaldChk"
+inline constexpr uint64_t kChunkMagic = 0x6B68'4364'6C61'6B53;  ///< "SkaldChk"
 
 template <class T>
 T LoadAt(std::span<const std::byte> bytes, size_t offset) {
@@ -109,27 +109,27 @@ void StoreAt(std::span<std::byte> bytes, size_t offset, const T& value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
-// Covers the header but for the checksum itself, and the payload.
+/// Covers the header but for the checksum itself, and the payload.
 uint64_t ChunkChecksum(std::span<const std::byte> chunk);
 
 Failure DamagedChunk(const ChunkKey& key, const std::string& what);
 
 std::string ExpectedFound(const std::string& name, uint64_t expected, uint64_t found);
 
-// Fills in the header at the front of `chunk`, whose payload is complete.
+/// Fills in the header at the front of `chunk`, whose payload is complete.
 void WriteChunkHeader(const ChunkKey& key, const ChunkFormat& format, uint64_t content_bytes,
                       std::span<std::byte> chunk);
 
 }  // namespace internal
 
-// Reads the header alone, from the first kChunkHeaderBytes bytes of a stored chunk, to tell what the chunk claims to
-// be. Damage is noticed only where it makes no sense. Errors as ReadChunkHeader.
+/// Reads the header alone, from the first kChunkHeaderBytes bytes of a stored chunk, to tell what the chunk claims to
+/// be. Damage is noticed only where it makes no sense. Errors as ReadChunkHeader.
 Result<ChunkHeader> PeekChunkHeader(const ChunkKey& key, std::span<const std::byte> front);
 
-// Reads and checks the frame of a whole stored chunk, the payload's checksum included. After it, the payload is what
-// EncodeChunk wrote for `key` or for a caller who forged a checksum. Errors: kDataLoss for what is no chunk, cut short,
-// damaged, or not the chunk `key`; kUnsupported for one of another version of the format; kOutOfRange for one with more
-// than `max_content_bytes` of content.
+/// Reads and checks the frame of a whole stored chunk, the payload's checksum included. After it, the payload is what
+/// EncodeChunk wrote for `key` or for a caller who forged a checksum. Errors: kDataLoss for what is no chunk, cut
+/// short, damaged, or not the chunk `key`; kUnsupported for one of another version of the format; kOutOfRange for one
+/// with more than `max_content_bytes` of content.
 Result<ChunkHeader> ReadChunkHeader(const ChunkKey& key, std::span<const std::byte> chunk,
                                     uint64_t max_content_bytes = kMaxChunkContent);
 

@@ -24,15 +24,15 @@ struct ChunkKey {
 
   std::array<std::byte, kBytes> bytes{};
 
-  // Error: kInvalidArgument, unless `hex` is 64 digits of 0-9 and a-f.
+  /// Error: kInvalidArgument, unless `hex` is 64 digits of 0-9 and a-f.
   static Result<ChunkKey> FromHex(std::string_view hex);
 
   std::string ToHex() const;
 
-  // Writes the kHexDigits digits without taking memory.
+  /// Writes the kHexDigits digits without taking memory.
   void WriteHex(char* hex) const noexcept;
 
-  // The order of the bytes, which is also the order of the texts.
+  /// The order of the bytes, which is also the order of the texts.
   friend auto operator<=>(const ChunkKey&, const ChunkKey&) = default;
 
  private:

@@ -17,12 +17,12 @@
 
 namespace skald::internal {
 
-// Whether `store` holds chunk `key`, with `content_bytes` bytes of content, as far as its length and header tell. What
-// is there and is not that chunk is dropped. A store that cannot show the front of a value is believed.
+/// Whether `store` holds chunk `key`, with `content_bytes` bytes of content, as far as its length and header tell. What
+/// is there and is not that chunk is dropped. A store that cannot show the front of a value is believed.
 Result<bool> HasWholeChunk(ChunkStoreRef store, const ChunkKey& key, uint64_t content_bytes);
 
-// Drops each of `keys` whose chunk is damaged; reads all of them. What the store refuses meanwhile changes nothing:
-// this is called when something else has failed already.
+/// Drops each of `keys` whose chunk is damaged; reads all of them. What the store refuses meanwhile changes nothing:
+/// this is called when something else has failed already.
 void DropDamagedChunks(ChunkStoreRef store, std::span<const ChunkKey> keys);
 
 }  // namespace skald::internal

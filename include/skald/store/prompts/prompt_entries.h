@@ -30,16 +30,16 @@
 namespace skald {
 
 class PromptEntries {
-  using HeldBlock = std::pair<uint32_t, BlockId>;  // group, block
+  using HeldBlock = std::pair<uint32_t, BlockId>;  ///< group, block
   struct BlockReferences {
     HeldBlock block;
     uint32_t count;
   };
   struct Entry {
-    std::shared_ptr<RevocableCache> state;  // which others may be writing down, until the entry goes
-    std::vector<float> logits;              // of its last token; may be empty
-    std::vector<ChunkKey> borders;          // digests of its first 0, 1, 2, ... chunks
-    std::vector<BlockReferences> blocks;    // that its table and resume points refer to, and how often
+    std::shared_ptr<RevocableCache> state;  ///< which others may be writing down, until the entry goes
+    std::vector<float> logits;              ///< of its last token; may be empty
+    std::vector<ChunkKey> borders;          ///< digests of its first 0, 1, 2, ... chunks
+    std::vector<BlockReferences> blocks;    ///< that its table and resume points refer to, and how often
 
     const KVCache& cache() const { return state->cache(); }
   };
@@ -54,45 +54,46 @@ class PromptEntries {
     // `chain` is of the cache's tokens. Throws std::bad_alloc.
     static Result<Candidate> Of(KVCache cache, const TokenChain& chain, std::vector<float> logits);
 
-    // Bytes of it by itself, shared blocks included.
+    /// Bytes of it by itself, shared blocks included.
     uint64_t whole_bytes() const;
 
    private:
     friend class PromptEntries;
 
-    EntryList entry_;      // this one
-    BorderIndex borders_;  // of this one
-    HeldBlocks held_;      // by this one
+    EntryList entry_;      ///< this one
+    BorderIndex borders_;  ///< of this one
+    HeldBlocks held_;      ///< by this one
   };
 
   uint64_t bytes() const { return bytes_; }
   size_t size() const { return entries_.size(); }
 
-  // Returns the bytes that an entry would add: its tokens, its logits, and those of its blocks that no entry holds yet.
+  /// Returns the bytes that an entry would add: its tokens, its logits, and those of its blocks that no entry holds
+  /// yet.
   uint64_t BytesToAdd(const Candidate& candidate) const;
 
-  // Returns the state of the entry, which is revoked when it goes.
+  /// Returns the state of the entry, which is revoked when it goes.
   std::shared_ptr<RevocableCache> Insert(Candidate candidate) noexcept;
 
-  // Returns the state of the entry that holds exactly chain.tokens(), or null. The entry then counts as used, and gains
-  // the logits if it has none.
+  /// Returns the state of the entry that holds exactly chain.tokens(), or null. The entry then counts as used, and
+  /// gains the logits if it has none.
   std::shared_ptr<RevocableCache> Touch(const TokenChain& chain, std::span<const float> logits);
 
-  // Returns the longest beginning of chain.tokens() that some entry can go on from; it may be empty, a cache of `pool`
-  // for `adapter`.
+  /// Returns the longest beginning of chain.tokens() that some entry can go on from; it may be empty, a cache of `pool`
+  /// for `adapter`.
   Result<PromptPrefix> Find(const TokenChain& chain, const std::shared_ptr<BlockPool>& pool,
                             const Sha256Digest& adapter);
 
-  // Forgets the entries that have more than the first `keep` tokens of the chain, and adds to `evictions` how many
-  // went.
+  /// Forgets the entries that have more than the first `keep` tokens of the chain, and adds to `evictions` how many
+  /// went.
   Result<void> Forget(const TokenChain& chain, uint32_t keep, uint64_t& evictions);
 
-  // Forgets the least recently used entry, and returns false where there is none.
+  /// Forgets the least recently used entry, and returns false where there is none.
   bool Evict() noexcept;
 
-  // Forgets entries until the pool has got back `missing_bytes`, or until no block would come back: what conversations
-  // share with an entry stays in use whether that entry goes or not. Returns the bytes that came back, and adds to
-  // `evictions` how many entries went.
+  /// Forgets entries until the pool has got back `missing_bytes`, or until no block would come back: what conversations
+  /// share with an entry stays in use whether that entry goes or not. Returns the bytes that came back, and adds to
+  /// `evictions` how many entries went.
   uint64_t GiveBack(uint64_t missing_bytes, uint64_t& evictions) noexcept;
 
  private:
@@ -107,23 +108,23 @@ class PromptEntries {
 
   static uint32_t ReferencesTo(const Entry& entry, HeldBlock block);
 
-  // Bytes of the blocks that only this entry refers to.
+  /// Bytes of the blocks that only this entry refers to.
   static uint64_t BytesFreedBy(const Entry& entry);
 
-  // Whether it has a block that only entries refer to.
+  /// Whether it has a block that only entries refer to.
   bool IsPartlyOurs(const Entry& entry) const;
 
-  // The least recently used entry that frees a block when it goes. Where there is none, entries may share blocks with
-  // each other alone, which come back with the last of them.
+  /// The least recently used entry that frees a block when it goes. Where there is none, entries may share blocks with
+  /// each other alone, which come back with the last of them.
   EntryList::iterator FindVictim() noexcept;
 
   void Remove(EntryList::iterator entry) noexcept;
 
   static void Consider(EntryList::iterator entry, std::span<const int32_t> tokens, Best& best);
 
-  EntryList entries_;  // most recently used first
+  EntryList entries_;  ///< most recently used first
   BorderIndex by_border_;
-  HeldBlocks held_;  // how often entries refer to each block
+  HeldBlocks held_;  ///< how often entries refer to each block
   uint64_t bytes_ = 0;
 };
 

@@ -22,19 +22,19 @@ namespace skald {
 
 namespace internal {
 
-// What the one who asks and the one who reads share.
+/// What the one who asks and the one who reads share.
 struct FetchState {
   std::atomic<bool> is_wanted = true, is_done = false;
-  std::vector<int32_t> tokens = {};  // what is looked for; fixed
-  // Written before is_done is set, read after: what was found, and the error of the first store that could not be
-  // asked.
+  std::vector<int32_t> tokens = {};  ///< what is looked for; fixed
+  /// Written before is_done is set, read after: what was found, and the error of the first store that could not be
+  /// asked.
   std::optional<StagedCache> found = {};
   uint32_t matched = 0;
   std::vector<float> logits = {};
   std::optional<Error> store_error = {};
 };
 
-// A store as it is read for a fetch: once nobody wants that any more, every call fails.
+/// A store as it is read for a fetch: once nobody wants that any more, every call fails.
 class WantedStore {
  public:
   WantedStore(ChunkStoreRef store, const FetchState& fetch) : store_(store), fetch_(fetch) {}
@@ -58,7 +58,7 @@ class WantedStore {
 
 }  // namespace internal
 
-// Made by PromptCache::LookupBeside. Move-only; when it goes, reading ends soon. Used by one thread at a time.
+/// Made by PromptCache::LookupBeside. Move-only; when it goes, reading ends soon. Used by one thread at a time.
 class PromptFetch {
  public:
   explicit PromptFetch(std::shared_ptr<internal::FetchState> state) : state_(std::move(state)) {}
@@ -66,19 +66,19 @@ class PromptFetch {
   PromptFetch& operator=(PromptFetch&& other) noexcept;
   ~PromptFetch() { Abandon(); }
 
-  // Whether there is nothing left to wait for.
+  /// Whether there is nothing left to wait for.
   bool is_done() const { return state_ == nullptr || state_->is_done; }
 
-  // Whether it was begun for these tokens, and not abandoned.
+  /// Whether it was begun for these tokens, and not abandoned.
   bool IsOf(std::span<const int32_t> tokens) const;
 
-  // Waits for it no longer: then it is done, and has found nothing.
+  /// Waits for it no longer: then it is done, and has found nothing.
   void Abandon() noexcept;
 
  private:
   friend class PromptCache;
 
-  std::shared_ptr<internal::FetchState> state_;  // null: abandoned
+  std::shared_ptr<internal::FetchState> state_;  ///< null: abandoned
 };
 
 }  // namespace skald

@@ -26,46 +26,47 @@
 
 namespace skald {
 
-// The beginning of a prompt, ready to go on from.
+/// The beginning of a prompt, ready to go on from.
 struct PromptPrefix {
   KVCache cache;
-  // Tokens that the prompt has in common with a known one; the cache holds those up to the last resume point among
-  // them.
+  /// Tokens that the prompt has in common with a known one; the cache holds those up to the last resume point among
+  /// them.
   uint32_t matched = 0;
-  // Of the last token, where the whole prompt is known and nothing is left to compute; else empty.
+  /// Of the last token, where the whole prompt is known and nothing is left to compute; else empty.
   std::vector<float> logits;
-  // Why a store could not be asked, if so: what it knows is missing here.
+  /// Why a store could not be asked, if so: what it knows is missing here.
   std::optional<Error> store_error = {};
 };
 
 namespace internal {
 
-// Number of leading tokens that two sequences share.
+/// Number of leading tokens that two sequences share.
 uint32_t CommonPrefix(std::span<const int32_t> a, std::span<const int32_t> b);
 
-// How many of the `matched` leading tokens of a prompt may be reused. Where it is not known what follows the last token
-// of the prompt, that one must be computed.
+/// How many of the `matched` leading tokens of a prompt may be reused. Where it is not known what follows the last
+/// token of the prompt, that one must be computed.
 uint32_t MostReusable(std::span<const int32_t> prompt, uint32_t matched, bool knows_next);
 
 }  // namespace internal
 
-// Thread-safe as its store is; holds no state of its own.
+/// Thread-safe as its store is; holds no state of its own.
 class StoredPrompts {
  public:
   StoredPrompts(ChunkStoreRef store, ChunkCodec codec) : store_(store), codec_(codec) {}
 
-  // Keeps a conversation and its last logits, and pointers to it that are not there yet. Errors: those of SaveSnapshot.
+  /// Keeps a conversation and its last logits, and pointers to it that are not there yet. Errors: those of
+  /// SaveSnapshot.
   Result<void> Insert(const StateSource& state, const Identity& identity, const TokenChain& chain,
                       std::vector<float> logits) const;
 
-  // Drops the prompts that have more than the first `keep` tokens of the chain, and what is stored of them alone; what
-  // they share with others up to there stays. Finds those that pointers lead to. Errors: the store's.
+  /// Drops the prompts that have more than the first `keep` tokens of the chain, and what is stored of them alone; what
+  /// they share with others up to there stays. Finds those that pointers lead to. Errors: the store's.
   Result<void> Forget(const TokenChain& chain, const Identity& identity, uint32_t keep,
                       const std::shared_ptr<BlockPool>& pool) const;
 
-  // Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
-  // nothing where there is none. What cannot be read counts as absent, and is forgotten: pointer and damaged chunks, so
-  // that whoever computes the prompt writes them again. Errors: the store's, the pool's.
+  /// Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
+  /// nothing where there is none. What cannot be read counts as absent, and is forgotten: pointer and damaged chunks,
+  /// so that whoever computes the prompt writes them again. Errors: the store's, the pool's.
   Result<std::optional<PromptPrefix>> Find(const TokenChain& chain, const Identity& identity, uint32_t better_than,
                                            const std::shared_ptr<BlockPool>& pool) const;
 
@@ -74,15 +75,15 @@ class StoredPrompts {
 
   Result<void> PutPointer(const TokenChain& chain, uint32_t border, const ChunkKey& manifest) const;
 
-  // Where a pointer leads to a prompt with more than `keep` tokens of the chain, drops both.
+  /// Where a pointer leads to a prompt with more than `keep` tokens of the chain, drops both.
   Result<void> ForgetAt(const ChunkKey& pointer, const TokenChain& chain, const Identity& identity, uint32_t keep,
                         const BlockPool& pool) const;
 
-  // The names, in order, that a manifest's chunks have where they hold nothing but the first `keep` tokens of the
-  // chain.
+  /// The names, in order, that a manifest's chunks have where they hold nothing but the first `keep` tokens of the
+  /// chain.
   static Result<std::vector<ChunkKey>> ChunksWithin(const TokenChain& chain, uint32_t keep, const Manifest& manifest);
 
-  // What the pointer at `border` leads to, if that is longer than `better_than`.
+  /// What the pointer at `border` leads to, if that is longer than `better_than`.
   Result<std::optional<PromptPrefix>> FindAt(const TokenChain& chain, uint32_t border, const Identity& identity,
                                              uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const;
 

@@ -16,19 +16,19 @@
 
 namespace skald {
 
-// Write takes all of `bytes` or fails.
+/// Write takes all of `bytes` or fails.
 template <class S>
 concept ByteSink = requires(S& sink, std::span<const std::byte> bytes) {
   { sink.Write(bytes) } -> std::same_as<Result<void>>;
 };
 
-// Read fills all of `bytes` or fails, with kDataLoss where the source ends before.
+/// Read fills all of `bytes` or fails, with kDataLoss where the source ends before.
 template <class S>
 concept ByteSource = requires(S& source, std::span<std::byte> bytes) {
   { source.Read(bytes) } -> std::same_as<Result<void>>;
 };
 
-// Someone else's sink or source without its type, so that what uses it compiles once; it must outlive this.
+/// Someone else's sink or source without its type, so that what uses it compiles once; it must outlive this.
 class ByteSinkRef {
  public:
   template <ByteSink S>
@@ -57,21 +57,21 @@ class ByteSourceRef {
   Result<void> (*read_)(void*, std::span<std::byte>);
 };
 
-// A caller's buffer, filled from its front. Error: kResourceExhausted where it is too small.
+/// A caller's buffer, filled from its front. Error: kResourceExhausted where it is too small.
 class BufferSink {
  public:
   explicit BufferSink(std::span<std::byte> buffer) : rest_(buffer) {}
 
   Result<void> Write(std::span<const std::byte> bytes);
 
-  // Hands out the next `count` bytes of the buffer, to be filled by the caller.
+  /// Hands out the next `count` bytes of the buffer, to be filled by the caller.
   Result<std::span<std::byte>> Reserve(uint64_t count);
 
  private:
   std::span<std::byte> rest_;
 };
 
-// Counts what it is given and keeps nothing.
+/// Counts what it is given and keeps nothing.
 class CountingSink {
  public:
   Result<void> Write(std::span<const std::byte> bytes);
@@ -81,14 +81,14 @@ class CountingSink {
   uint64_t bytes_ = 0;
 };
 
-// Bytes in memory, read from their front.
+/// Bytes in memory, read from their front.
 class BufferSource {
  public:
   explicit BufferSource(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   Result<void> Read(std::span<std::byte> bytes);
 
-  // The next bytes themselves, where a copy is not needed. Error as Read.
+  /// The next bytes themselves, where a copy is not needed. Error as Read.
   Result<std::span<const std::byte>> Take(uint64_t count);
 
  private:

@@ -31,16 +31,16 @@ struct SavedSampler {
   SamplerState state;
 };
 
-// What goes with a conversation beside its cache; all of it optional.
+/// What goes with a conversation beside its cache; all of it optional.
 struct SnapshotNotes {
   std::optional<SavedSampler> sampler = {};
-  std::vector<float> logits = {};    // of the last token, so that the next one is sampled without computing
-  std::vector<std::byte> user = {};  // the caller's own
+  std::vector<float> logits = {};    ///< of the last token, so that the next one is sampled without computing
+  std::vector<std::byte> user = {};  ///< the caller's own
 };
 
-// What of one group is saved. Attention: chunks of kChunkTokens from the one that holds first_token on, without what
-// lies before its tile. Recurrence: states after first_token, first_token + 1, ... tokens. Where a table lists groups
-// of inputs too, a replayed group and its inputs have what they have in a BlockTable.
+/// What of one group is saved. Attention: chunks of kChunkTokens from the one that holds first_token on, without what
+/// lies before its tile. Recurrence: states after first_token, first_token + 1, ... tokens. Where a table lists groups
+/// of inputs too, a replayed group and its inputs have what they have in a BlockTable.
 struct SavedGroup {
   uint32_t first_token = 0;
   std::vector<ChunkKey> chunks;
@@ -48,7 +48,7 @@ struct SavedGroup {
   friend bool operator==(const SavedGroup&, const SavedGroup&) = default;
 };
 
-// A block table, with chunks in place of blocks.
+/// A block table, with chunks in place of blocks.
 struct SavedTable {
   uint32_t tokens = 0;
   Segments edits;
@@ -56,8 +56,8 @@ struct SavedTable {
 
   friend bool operator==(const SavedTable&, const SavedTable&) = default;
 
-  // Positions that attention groups hold state of: those of its tokens, or with pending edits up to the last one
-  // stored.
+  /// Positions that attention groups hold state of: those of its tokens, or with pending edits up to the last one
+  /// stored.
   uint32_t StoredTokens() const;
 };
 
@@ -66,7 +66,7 @@ struct Manifest {
   uint32_t exact_tokens = 0;
   std::vector<int32_t> tokens;
   SavedTable table;
-  std::vector<SavedTable> resume_points;  // attention groups list only what `table` no longer holds
+  std::vector<SavedTable> resume_points;  ///< attention groups list only what `table` no longer holds
   SnapshotNotes notes;
 };
 
@@ -80,8 +80,8 @@ Failure BadManifest(const std::string& what);
 
 }  // namespace internal
 
-// Returns the largest resume point of `manifest` at or before `limit`, and in `source` the table to load it from; 0 and
-// null where there is none.
+/// Returns the largest resume point of `manifest` at or before `limit`, and in `source` the table to load it from; 0
+/// and null where there is none.
 uint32_t FindResumePoint(const Manifest& manifest, const CacheLayout& layout, uint32_t limit,
                          const SavedTable*& source);
 
@@ -94,9 +94,9 @@ Result<Manifest> ReadManifest(std::span<const std::byte> bytes, const StateKind&
 
 }  // namespace internal
 
-// Reads a manifest whose state must be of kind `expected`, lossy or not, and fit `layout`. Errors: kDataLoss for
-// damaged bytes or contradictions, kUnsupported for another version, kFailedPrecondition for state of another kind,
-// naming what differs; kOutOfRange for more than `max_tokens` tokens.
+/// Reads a manifest whose state must be of kind `expected`, lossy or not, and fit `layout`. Errors: kDataLoss for
+/// damaged bytes or contradictions, kUnsupported for another version, kFailedPrecondition for state of another kind,
+/// naming what differs; kOutOfRange for more than `max_tokens` tokens.
 Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StateKind& expected, const CacheLayout& layout,
                                 uint32_t max_tokens = kMaxTokens);
 

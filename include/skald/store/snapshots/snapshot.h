@@ -49,42 +49,41 @@ Result<Manifest> OpenManifest(const ChunkKey& key, std::span<const std::byte> st
 template <class Fetch>
 Result<Snapshot> BuildSnapshot(Manifest manifest, std::shared_ptr<BlockPool> pool, Fetch fetch,
                                std::optional<ExecutorRef> executor = {}) {
-  auto cache = LoadWhole(pool, [&](const std::shared_ptr<BlockPool>& whole) {
-    return SnapshotLoader<Fetch>(whole, std::move(fetch), executor).Load(manifest);
-  });
-  if (!cache) return Failure(cache.error());
-  return Snapshot{std::move(*cache), std::move(manifest.notes)};
+  SKALD_ASSIGN(auto cache, LoadWhole(pool, [&](const std::shared_ptr<BlockPool>& whole) {
+                 return SnapshotLoader<Fetch>(whole, std::move(fetch), executor).Load(manifest);
+               }));
+  return Snapshot{std::move(cache), std::move(manifest.notes)};
 }
 
 }  // namespace internal
 
-// Writes what the store does not have yet, the manifest last, and returns the manifest's key, by which to load. What
-// the store has is looked at, and written again where its length or header is not that of the chunk. Errors: the
-// store's; kFailedPrecondition for a cache that was moved from, that is for another adapter than the identity says, or
-// whose pool has no bytes; kResourceExhausted, also where a store with a limit had to drop some of the snapshot's
-// chunks to take the others. Of a cache that may be revoked (state_source.h) it also fails where that happens.
+/// Writes what the store does not have yet, the manifest last, and returns the manifest's key, by which to load. What
+/// the store has is looked at, and written again where its length or header is not that of the chunk. Errors: the
+/// store's; kFailedPrecondition for a cache that was moved from, that is for another adapter than the identity says, or
+/// whose pool has no bytes; kResourceExhausted, also where a store with a limit had to drop some of the snapshot's
+/// chunks to take the others. Of a cache that may be revoked (state_source.h) it also fails where that happens.
 Result<ChunkKey> SaveSnapshot(const StateSource& state, const Identity& identity, const SnapshotNotes& notes,
                               ChunkStoreRef store, const SnapshotOptions& options = {});
 
-// Writes everything to a sink. What a sink took before an error is of no use.
+/// Writes everything to a sink. What a sink took before an error is of no use.
 Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes, ByteSinkRef sink,
                           const SnapshotOptions& options = {});
 
-// Returns how many bytes SaveSnapshot writes to a sink or a buffer. With a compressing codec it compresses to know.
+/// Returns how many bytes SaveSnapshot writes to a sink or a buffer. With a compressing codec it compresses to know.
 Result<uint64_t> SnapshotBytes(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                const SnapshotOptions& options = {});
 
-// Writes everything to the front of `buffer`. Error: kResourceExhausted for one smaller than SnapshotBytes.
+/// Writes everything to the front of `buffer`. Error: kResourceExhausted for one smaller than SnapshotBytes.
 Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                           std::span<std::byte> buffer, const SnapshotOptions& options = {});
 
 namespace internal {
 
-// The keys of all chunks that a manifest names.
+/// The keys of all chunks that a manifest names.
 std::vector<ChunkKey> ChunksOf(const Manifest& manifest);
 
-// Reads the manifest `key` from a store, and returns load(manifest), which fetches chunks from there. Where one of them
-// is damaged, or the manifest is, all that are go, so that saving again heals the snapshot.
+/// Reads the manifest `key` from a store, and returns load(manifest), which fetches chunks from there. Where one of
+/// them is damaged, or the manifest is, all that are go, so that saving again heals the snapshot.
 template <class Load>
 auto LoadFromStore(ChunkStoreRef store, const ChunkKey& key, const Identity& identity, const BlockPool& pool, Load load)
     -> decltype(load(std::declval<Manifest>())) {
@@ -101,31 +100,30 @@ auto LoadFromStore(ChunkStoreRef store, const ChunkKey& key, const Identity& ide
   return loaded;
 }
 
-// Fetches chunks from a store for a SnapshotLoader.
+/// Fetches chunks from a store for a SnapshotLoader.
 inline auto FetchFrom(ChunkStoreRef store) {
   return [store](const ChunkKey& key, uint64_t, ChunkBytes& room) -> Result<std::span<const std::byte>> {
-    auto chunk = store.Get(key);
-    if (!chunk) return Failure(chunk.error());
-    room = std::move(*chunk);
+    SKALD_ASSIGN(auto chunk, store.Get(key));
+    room = std::move(chunk);
     return room;
   };
 }
 
 }  // namespace internal
 
-// Takes up the snapshot whose manifest has this key, in blocks of `pool`. Errors: kNotFound for a missing manifest or
-// chunk; kFailedPrecondition for another identity, Config or kv_type, naming which; kDataLoss, kUnsupported for bytes
-// that are damaged or of another version; kOutOfRange, kResourceExhausted for the pool's limits; kInvalidArgument for a
-// null pool. Damaged chunks of the snapshot are dropped from the store: who has the conversation can save it again.
-// `executor` checks and places as many chunks at once as it has workers.
+/// Takes up the snapshot whose manifest has this key, in blocks of `pool`. Errors: kNotFound for a missing manifest or
+/// chunk; kFailedPrecondition for another identity, Config or kv_type, naming which; kDataLoss, kUnsupported for bytes
+/// that are damaged or of another version; kOutOfRange, kResourceExhausted for the pool's limits; kInvalidArgument for
+/// a null pool. Damaged chunks of the snapshot are dropped from the store: who has the conversation can save it again.
+/// `executor` checks and places as many chunks at once as it has workers.
 Result<Snapshot> LoadSnapshot(ChunkStoreRef store, const ChunkKey& key, const Identity& identity,
                               std::shared_ptr<BlockPool> pool, std::optional<ExecutorRef> executor = {});
 
-// The same from a source, which is read to the snapshot's end and no further.
+/// The same from a source, which is read to the snapshot's end and no further.
 Result<Snapshot> LoadSnapshot(ByteSourceRef source, const Identity& identity, std::shared_ptr<BlockPool> pool,
                               std::optional<ExecutorRef> executor = {});
 
-// The same from bytes in memory.
+/// The same from bytes in memory.
 Result<Snapshot> LoadSnapshot(std::span<const std::byte> bytes, const Identity& identity,
                               std::shared_ptr<BlockPool> pool, std::optional<ExecutorRef> executor = {});
 

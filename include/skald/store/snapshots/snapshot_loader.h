@@ -32,36 +32,34 @@
 
 namespace skald {
 
-// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes, ChunkBytes& room), once for each chunk of the
-// manifest in the order of SnapshotPlan::chunks, and returns the chunk as stored, a Result<std::span<const std::byte>>:
-// in `room`, or in memory that outlives the loader. Throws std::bad_alloc where there is no memory; LoadSnapshot and
-// PromptCache make an error of it. Chunks are fetched by the calling thread, and checked and placed by as many workers
-// as `executor` has.
+/// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes, ChunkBytes& room), once for each chunk of the
+/// manifest in the order of SnapshotPlan::chunks, and returns the chunk as stored, a Result<std::span<const
+/// std::byte>>: in `room`, or in memory that outlives the loader. Throws std::bad_alloc where there is no memory;
+/// LoadSnapshot and PromptCache make an error of it. Chunks are fetched by the calling thread, and checked and placed
+/// by as many workers as `executor` has.
 template <class Fetch>
 class SnapshotLoader {
  public:
   SnapshotLoader(std::shared_ptr<BlockPool> pool, Fetch fetch, std::optional<ExecutorRef> executor = {})
       : pool_(std::move(pool)), fetch_(std::move(fetch)), executor_(executor), chunks_(internal::WorkersOf(executor)) {}
 
-  // Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Resume points
-  // for which there is no room are left out, the oldest first.
+  /// Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Resume points
+  /// for which there is no room are left out, the oldest first.
   Result<KVCache> Load(const Manifest& manifest) {
     CacheContents contents{
         TableLease(pool_), manifest.tokens, {}, ExactTokens(manifest), manifest.kind.identity.adapter};
-    auto lease = LoadTable(manifest.table);
-    if (!lease) return Failure(lease.error());
-    contents.lease = std::move(*lease);
+    SKALD_ASSIGN(auto lease, LoadTable(manifest.table));
+    contents.lease = std::move(lease);
     for (auto saved = manifest.resume_points.rbegin(); saved != manifest.resume_points.rend(); ++saved) {
-      auto resume_point = LoadCheckpoint(*saved, contents.lease);
-      if (!resume_point) return Failure(resume_point.error());
+      SKALD_ASSIGN(auto resume_point, LoadCheckpoint(*saved, contents.lease));
       if (is_full_) continue;
-      contents.resume_points.insert(contents.resume_points.begin(), std::move(*resume_point));
+      contents.resume_points.insert(contents.resume_points.begin(), std::move(resume_point));
     }
     return KVCache(std::move(contents));
   }
 
-  // Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No resume points
-  // come along.
+  /// Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No resume points
+  /// come along.
   Result<KVCache> LoadPrefix(const Manifest& manifest, const SavedTable& source, uint32_t tokens) {
     TableLease lease(pool_);
     BlockTable table = Skeleton({tokens, {}, {}});
@@ -94,12 +92,12 @@ class SnapshotLoader {
       return Failure(stored_.error());
     }
 
-    // Checks and decodes it, if it came.
+    /// Checks and decodes it, if it came.
     void View() {
       if (stored_) content_ = ViewChunk(key_, *stored_, content_bytes_, decoded_);
     }
 
-    // What View made of it, or why it did not come. Valid until the next Get.
+    /// What View made of it, or why it did not come. Valid until the next Get.
     const Result<std::span<const std::byte>>& content() const { return content_; }
 
    private:
@@ -112,7 +110,7 @@ class SnapshotLoader {
   const CacheGroup& group(size_t g) const { return pool_->layout().groups()[g]; }
   uint32_t block_tokens() const { return pool_->runtime().block_tokens; }
 
-  // Lossy state is no longer what its tokens say.
+  /// Lossy state is no longer what its tokens say.
   static uint32_t ExactTokens(const Manifest& manifest) {
     if (manifest.kind.lossy) return 0;
     return manifest.exact_tokens >= manifest.tokens.size() ? kMaxTokens : manifest.exact_tokens;
@@ -122,13 +120,13 @@ class SnapshotLoader {
     TableLease lease(pool_);
     BlockTable table = Skeleton(saved);
     for (size_t g = 0; g < saved.groups.size(); ++g) {
-      if (auto loaded = LoadGroup(saved, g, lease, table.groups[g]); !loaded) return Failure(loaded.error());
+      SKALD_TRY(LoadGroup(saved, g, lease, table.groups[g]));
     }
     return lease.Share(std::move(table));
   }
 
-  // A resume point refers to the blocks of `main` where those hold its tokens too. Where the pool is or becomes full
-  // its chunks are read past, since a stream must go on behind them; the result means nothing then.
+  /// A resume point refers to the blocks of `main` where those hold its tokens too. Where the pool is or becomes full
+  /// its chunks are read past, since a stream must go on behind them; the result means nothing then.
   Result<TableLease> LoadCheckpoint(const SavedTable& saved, const TableLease& main) {
     TableLease lease(pool_), shared = main.Share();
     BlockTable table = Skeleton(saved);
@@ -146,7 +144,7 @@ class SnapshotLoader {
         }
       }
       if (is_full_) {
-        if (auto skipped = SkipRest(saved, g); !skipped) return Failure(skipped.error());
+        SKALD_TRY(SkipRest(saved, g));
       }
     }
     if (is_full_) return TableLease(pool_);
@@ -157,7 +155,7 @@ class SnapshotLoader {
     return saved.groups.size() > pool_->layout().layer_groups().size();
   }
 
-  // Groups that `saved` does not list have nothing to list.
+  /// Groups that `saved` does not list have nothing to list.
   BlockTable Skeleton(const SavedTable& saved) const {
     BlockTable table{saved.tokens, {}, saved.edits};
     table.groups.resize(pool_->layout().groups().size(), {saved.tokens, {}});
@@ -165,15 +163,15 @@ class SnapshotLoader {
     return table;
   }
 
-  // Fills `table` with fresh blocks, of which `lease` keeps a reference. A block is taken when a chunk has come that
-  // goes into it: what a manifest claims takes no memory before it is there.
+  /// Fills `table` with fresh blocks, of which `lease` keeps a reference. A block is taken when a chunk has come that
+  /// goes into it: what a manifest claims takes no memory before it is there.
   Result<void> LoadGroup(const SavedTable& saved, size_t g, TableLease& lease, GroupTable& table) {
     if (group(g).is_attention()) return LoadTokens(saved, g, saved.StoredTokens(), lease, table);
     const size_t chunks = saved.groups[g].chunks.size();
     for (size_t i = 0; i < chunks; ++i) {
       // An earlier release kept states where there are inputs now: the present one is what is needed.
       if (group(g).is_replayed() && !ListsInputs(saved) && i + 1 < chunks) {
-        if (auto passed = chunks_[0].Get(*this, saved, g, i); !passed) return passed;
+        SKALD_TRY(chunks_[0].Get(*this, saved, g, i));
         ++table.first_token;
       } else if (auto loaded = LoadState(saved, g, i, lease, table); !loaded) {
         return loaded;
@@ -182,7 +180,7 @@ class SnapshotLoader {
     return {};
   }
 
-  // Of any group what a cache of the first `tokens` tokens needs.
+  /// Of any group what a cache of the first `tokens` tokens needs.
   Result<void> LoadBefore(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease, GroupTable& table) {
     if (group(g).is_attention()) return LoadTokensBefore(saved, g, tokens, lease, table);
     if (group(g).is_recurrent() && !(group(g).is_replayed() && ListsInputs(saved))) {
@@ -194,12 +192,12 @@ class SnapshotLoader {
     const size_t part = group(g).is_inputs() ? tokens - listed.first_token : listed.first_token > 0 ? 1 : 0;
     const size_t needed = tokens == saved.tokens ? listed.chunks.size() : part;
     for (size_t i = 0; i < std::min(needed, listed.chunks.size()); ++i) {
-      if (auto loaded = LoadState(saved, g, i, lease, table); !loaded) return loaded;
+      SKALD_TRY(LoadState(saved, g, i, lease, table));
     }
     return {};
   }
 
-  // Of a recurrent group only the state after `tokens` tokens.
+  /// Of a recurrent group only the state after `tokens` tokens.
   Result<void> LoadStateAfter(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease,
                               GroupTable& table) {
     const SavedGroup& states = saved.groups[g];
@@ -211,25 +209,25 @@ class SnapshotLoader {
     return LoadState(saved, g, tokens - states.first_token, lease, table);
   }
 
-  // Of an attention group only what is stored of the first `tokens` tokens.
+  /// Of an attention group only what is stored of the first `tokens` tokens.
   Result<void> LoadTokensBefore(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease,
                                 GroupTable& table) {
     table.first_token = std::min(tokens, saved.groups[g].first_token);
     return LoadTokens(saved, g, tokens, lease, table);
   }
 
-  // Appends state `i` of a recurrent group, or the inputs of one token.
+  /// Appends state `i` of a recurrent group, or the inputs of one token.
   Result<void> LoadState(const SavedTable& saved, size_t g, size_t i, TableLease& lease, GroupTable& table) {
-    if (auto fetched = chunks_[0].Get(*this, saved, g, i); !fetched) return fetched;
+    SKALD_TRY(chunks_[0].Get(*this, saved, g, i));
     chunks_[0].View();
     const auto& state = chunks_[0].content();
     if (!state) return Failure(state.error());
-    if (auto taken = TakeBlock(g, BlockContent::kUnspecified, lease, table); !taken) return taken;
+    SKALD_TRY(TakeBlock(g, BlockContent::kUnspecified, lease, table));
     std::memcpy(pool_->Resolve(g, {table.blocks.back()})[0], state->data(), state->size());
     return {};
   }
 
-  // Loads an attention group up to token `end`.
+  /// Loads an attention group up to token `end`.
   Result<void> LoadTokens(const SavedTable& saved, size_t g, uint32_t end, TableLease& lease, GroupTable& table) {
     const size_t chunks = saved.groups[g].chunks.size();
     if (table.first_token >= end) return {};
@@ -242,7 +240,7 @@ class SnapshotLoader {
       for (size_t k = 0; k < count; ++k) {
         if (!chunks_[k].content()) return Failure(chunks_[k].content().error());
         const uint32_t chunk_end = std::min(end, TokensOf(saved, g, i + k).second);
-        if (auto taken = TakeBlocksBefore(chunk_end, g, end, lease, table); !taken) return taken;
+        SKALD_TRY(TakeBlocksBefore(chunk_end, g, end, lease, table));
       }
       internal::RunOn(executor_, count, [&](size_t k) { WriteTokens(saved, g, i + k, end, chunks_[k], table); });
       i += count;
@@ -250,8 +248,8 @@ class SnapshotLoader {
     return {};
   }
 
-  // Fetches chunk `i` and those behind it that hold tokens before `end`, as many as there are workers. Returns how many
-  // it asked for; one that did not come is the last of them.
+  /// Fetches chunk `i` and those behind it that hold tokens before `end`, as many as there are workers. Returns how
+  /// many it asked for; one that did not come is the last of them.
   size_t FetchSome(const SavedTable& saved, size_t g, size_t i, uint32_t end) {
     size_t count = 0;
     while (count < chunks_.size() && i + count < saved.groups[g].chunks.size() &&
@@ -264,7 +262,7 @@ class SnapshotLoader {
 
   static size_t ChunksBefore(uint32_t token) { return (token + kChunkTokens - 1) / kChunkTokens; }
 
-  // Takes a block for what chunks hold next.
+  /// Takes a block for what chunks hold next.
   Result<void> TakeBlock(size_t g, BlockContent content, TableLease& lease, GroupTable& table) {
     const auto id = lease.Take(g, content);
     if (!id) {
@@ -275,20 +273,20 @@ class SnapshotLoader {
     return {};
   }
 
-  // Takes what is missing of the blocks for the tokens before `end`. One that the tokens before `limit` do not fill
-  // holds zeros elsewhere.
+  /// Takes what is missing of the blocks for the tokens before `end`. One that the tokens before `limit` do not fill
+  /// holds zeros elsewhere.
   Result<void> TakeBlocksBefore(uint32_t end, size_t g, uint32_t limit, TableLease& lease, GroupTable& table) {
     const uint32_t step = block_tokens(), first_block = table.first_token / step;
     const auto next = [&] { return (first_block + static_cast<uint32_t>(table.blocks.size())) * step; };
     while (next() < end) {
       const bool is_filled = next() >= table.first_token && next() + step <= limit;
       const auto content = is_filled ? BlockContent::kUnspecified : BlockContent::kCleared;
-      if (auto taken = TakeBlock(g, content, lease, table); !taken) return taken;
+      SKALD_TRY(TakeBlock(g, content, lease, table));
     }
     return {};
   }
 
-  // Tokens [begin, end) that chunk `i` of an attention group holds.
+  /// Tokens [begin, end) that chunk `i` of an attention group holds.
   std::pair<uint32_t, uint32_t> TokensOf(const SavedTable& saved, size_t g, size_t i) const {
     const uint32_t first_token = saved.groups[g].first_token;
     const uint32_t begin = (first_token / kChunkTokens + static_cast<uint32_t>(i)) * kChunkTokens;
@@ -302,7 +300,7 @@ class SnapshotLoader {
     return RoundUp(end - begin, kTile) / kTile * TileGeometry(group(g), pool_->runtime().kv_type).block_bytes();
   }
 
-  // Writes what chunk `i` holds of tokens before `limit` to the blocks of `table`.
+  /// Writes what chunk `i` holds of tokens before `limit` to the blocks of `table`.
   void WriteTokens(const SavedTable& saved, size_t g, size_t i, uint32_t limit, const IncomingChunk& chunk,
                    const GroupTable& table) const {
     const std::span<const std::byte> content = *chunk.content();
@@ -318,7 +316,7 @@ class SnapshotLoader {
     }
   }
 
-  // The blocks of `main` that hold tokens [first_token, tokens) of the resume point `saved`.
+  /// The blocks of `main` that hold tokens [first_token, tokens) of the resume point `saved`.
   Result<void> BorrowBlocks(const SavedTable& saved, const BlockTable& main, size_t g, GroupTable& table) const {
     const uint32_t first = saved.groups[g].first_token, end = saved.tokens, step = block_tokens();
     const GroupTable& from = main.groups[g];
@@ -331,20 +329,20 @@ class SnapshotLoader {
     return {};
   }
 
-  // Reads past the chunks of a group that were not read yet.
+  /// Reads past the chunks of a group that were not read yet.
   Result<void> SkipRest(const SavedTable& saved, size_t g) {
     for (size_t i = chunks_read_, end = saved.groups[g].chunks.size(); i < end; ++i) {
-      if (auto fetched = chunks_[0].Get(*this, saved, g, i); !fetched) return fetched;
+      SKALD_TRY(chunks_[0].Get(*this, saved, g, i));
     }
     return {};
   }
 
   std::shared_ptr<BlockPool> pool_;
   Fetch fetch_;
-  bool is_full_ = false;    // the pool, as far as resume points are concerned
-  size_t chunks_read_ = 0;  // of the group that is being loaded
+  bool is_full_ = false;    ///< the pool, as far as resume points are concerned
+  size_t chunks_read_ = 0;  ///< of the group that is being loaded
   std::optional<ExecutorRef> executor_;
-  std::vector<IncomingChunk> chunks_;  // that are being loaded at once
+  std::vector<IncomingChunk> chunks_;  ///< that are being loaded at once
 };
 
 }  // namespace skald

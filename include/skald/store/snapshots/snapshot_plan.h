@@ -24,8 +24,8 @@
 
 namespace skald {
 
-// One chunk to be written: tokens [begin, end) of an attention group, begin a multiple of kTile; or a block: a
-// recurrent group's state, or inputs.
+/// One chunk to be written: tokens [begin, end) of an attention group, begin a multiple of kTile; or a block: a
+/// recurrent group's state, or inputs.
 struct PlannedChunk {
   ChunkKey key;
   ChunkFormat format;
@@ -35,7 +35,7 @@ struct PlannedChunk {
   BlockId block;
 };
 
-// Refers to `cache`: what it holds is read only while that is there and as it was.
+/// Refers to `cache`: what it holds is read only while that is there and as it was.
 class SnapshotPlan {
  public:
   // `cache` must be valid.
@@ -43,24 +43,24 @@ class SnapshotPlan {
                                    ChunkCodec codec);
 
   const Manifest& manifest() const { return manifest_; }
-  // In the order in which a reader wants them; a key may come twice.
+  /// In the order in which a reader wants them; a key may come twice.
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
 
   uint64_t ContentBytes(const PlannedChunk& chunk) const;
 
-  // Writes a chunk's content, ContentBytes of it, to `bytes`.
+  /// Writes a chunk's content, ContentBytes of it, to `bytes`.
   void ReadContent(const PlannedChunk& chunk, std::byte* bytes) const;
 
  private:
   SnapshotPlan(std::shared_ptr<BlockPool> pool, uint32_t exact_tokens, TokenChain chain, ChunkCodec codec)
       : pool_(std::move(pool)), exact_tokens_(exact_tokens), chain_(std::move(chain)), codec_(codec) {}
 
-  // Lists the chunks of a table; of a resume point only what `main` lacks.
+  /// Lists the chunks of a table; of a resume point only what `main` lacks.
   Result<SavedTable> AddTable(const BlockTable& table, const SavedTable* main);
 
   Result<void> AddStates(const BlockTable& table, uint32_t g, SavedGroup& group);
 
-  // What leads from the base of a replayed group to the present state.
+  /// What leads from the base of a replayed group to the present state.
   Result<void> AddInputs(const BlockTable& table, uint32_t g, SavedGroup& group);
 
   Result<void> AddBlock(const BlockTable& table, uint32_t g, BlockId block, const Result<ChunkKey>& name,
@@ -68,7 +68,7 @@ class SnapshotPlan {
 
   Result<void> AddTokens(const BlockTable& table, uint32_t g, uint32_t stored, SavedGroup& group);
 
-  // State after `position` tokens is named by them if they determine it, else by what it is.
+  /// State after `position` tokens is named by them if they determine it, else by what it is.
   Result<void> Add(PlannedChunk chunk, const Result<ChunkKey>& name, uint32_t position, SavedGroup& group);
 
   Result<ChunkKey> ContentKey(const PlannedChunk& chunk) const;

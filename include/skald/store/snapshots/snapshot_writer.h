@@ -31,11 +31,11 @@
 namespace skald {
 
 struct SnapshotOptions {
-  // kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and what follows is no longer bit-identical. A
-  // cache of int8 codes has nothing to round, and refuses it (kInvalidArgument).
+  /// kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and what follows is no longer bit-identical. A
+  /// cache of int8 codes has nothing to round, and refuses it (kInvalidArgument).
   ChunkCodec codec = ChunkCodec::kSplitZstd;
-  // Encodes as many chunks at once as it has workers, with memory for each; without one the calling thread does all.
-  // What is written is the same.
+  /// Encodes as many chunks at once as it has workers, with memory for each; without one the calling thread does all.
+  /// What is written is the same.
   std::optional<ExecutorRef> executor = {};
 };
 
@@ -43,34 +43,34 @@ namespace internal {
 
 Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec);
 
-// State goes by the name of the adapter that it was computed with.
+/// State goes by the name of the adapter that it was computed with.
 Result<void> CheckAdapter(const KVCache& cache, const Identity& identity);
 
 Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest);
 
-// The most bytes that a manifest's content may have if its chunk has `stored_bytes`: part of the format. So no small
-// file makes a reader take much memory. A manifest that compresses to less is stored as it is.
+/// The most bytes that a manifest's content may have if its chunk has `stored_bytes`: part of the format. So no small
+/// file makes a reader take much memory. A manifest that compresses to less is stored as it is.
 constexpr uint64_t MaxManifestContent(uint64_t stored_bytes) { return (uint64_t{256} << 10) + 64 * stored_bytes; }
 
 Result<ChunkBytes> EncodeManifestChunk(const ChunkKey& key, std::span<const std::byte> manifest);
 
-// A chunk on its way out. Memory is used again for later ones.
+/// A chunk on its way out. Memory is used again for later ones.
 class OutgoingChunk {
  public:
   void Begin(const SnapshotPlan& plan, const PlannedChunk& chunk);
 
   const ChunkKey& key() const { return chunk_->key; }
   uint64_t content_bytes() const { return content_bytes_; }
-  // Known before it is encoded where the codec leaves the content as it is.
+  /// Known before it is encoded where the codec leaves the content as it is.
   std::optional<uint64_t> stored_bytes() const;
 
-  // Has it encoded where it is to go, stored_bytes() of memory.
+  /// Has it encoded where it is to go, stored_bytes() of memory.
   void SetPlace(std::span<std::byte> place) { place_ = place; }
   bool is_in_place() const { return !place_.empty(); }
 
   void Encode(const StateSource& state);
 
-  // What Encode made of it, valid until it begins again.
+  /// What Encode made of it, valid until it begins again.
   const Result<std::span<const std::byte>>& stored() const { return stored_; }
 
  private:
@@ -82,31 +82,30 @@ class OutgoingChunk {
   Result<std::span<const std::byte>> stored_;
 };
 
-// Chunks go to a target with
-//   Result<bool> Wants(key, content bytes)           whether it is to be encoded at all
-//   Result<std::span<std::byte>> Place(stored bytes) where the next one is to be encoded, or nothing
-//   Result<void> Take(key, stored bytes, in place)   in the order in which they were wanted
+/// Chunks go to a target with
+///   Result<bool> Wants(key, content bytes)           whether it is to be encoded at all
+///   Result<std::span<std::byte>> Place(stored bytes) where the next one is to be encoded, or nothing
+///   Result<void> Take(key, stored bytes, in place)   in the order in which they were wanted
 template <class Target>
 class ChunkEmitter {
  public:
   ChunkEmitter(const SnapshotPlan& plan, const StateSource& state, std::optional<ExecutorRef> executor, Target& target)
       : plan_(plan), state_(state), executor_(executor), target_(target), chunks_(WorkersOf(executor)) {}
 
-  // Emits the chunks of the plan in their order.
+  /// Emits the chunks of the plan in their order.
   Result<void> EmitAll() {
     std::span<const PlannedChunk> rest = plan_.chunks();
     while (!rest.empty()) {
       size_t wanted = 0;
       for (; !rest.empty() && wanted < chunks_.size(); rest = rest.subspan(1)) {
-        const auto is_wanted = Begin(rest.front(), chunks_[wanted]);
-        if (!is_wanted) return Failure(is_wanted.error());
-        wanted += *is_wanted;
+        SKALD_ASSIGN(const auto is_wanted, Begin(rest.front(), chunks_[wanted]));
+        wanted += is_wanted;
       }
       RunOn(executor_, wanted, [this](size_t i) { chunks_[i].Encode(state_); });
       for (size_t i = 0; i < wanted; ++i) {
         const auto& stored = chunks_[i].stored();
         if (!stored) return Failure(stored.error());
-        if (auto taken = target_.Take(chunks_[i].key(), *stored, chunks_[i].is_in_place()); !taken) return taken;
+        SKALD_TRY(target_.Take(chunks_[i].key(), *stored, chunks_[i].is_in_place()));
       }
     }
     return {};
@@ -116,12 +115,11 @@ class ChunkEmitter {
   // Either all chunks of a plan have a place or none, as they have one codec: places are given in the plan's order.
   Result<bool> Begin(const PlannedChunk& planned, OutgoingChunk& chunk) {
     chunk.Begin(plan_, planned);
-    if (auto there = state_.Check(); !there) return Failure(there.error());
+    SKALD_TRY(state_.Check());
     const auto wanted = target_.Wants(chunk.key(), chunk.content_bytes());
     if (!wanted || !*wanted || !chunk.stored_bytes()) return wanted;
-    const auto place = target_.Place(*chunk.stored_bytes());
-    if (!place) return Failure(place.error());
-    chunk.SetPlace(*place);
+    SKALD_ASSIGN(const auto place, target_.Place(*chunk.stored_bytes()));
+    chunk.SetPlace(place);
     return true;
   }
 
@@ -132,48 +130,42 @@ class ChunkEmitter {
   std::vector<OutgoingChunk> chunks_;
 };
 
-// Hands the manifest and every chunk to `target`, the manifest last if `manifest_last`, else first. Returns its key.
+/// Hands the manifest and every chunk to `target`, the manifest last if `manifest_last`, else first. Returns its key.
 template <class Target>
 Result<ChunkKey> EmitSnapshot(const StateSource& source, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Target& target) {
   std::optional<KVCache> whole;  // of a pool that has one rank's part
-  const auto plan = source.With([&](const KVCache& cache) -> Result<SnapshotPlan> {
+  SKALD_ASSIGN(const auto plan, source.With([&](const KVCache& cache) -> Result<SnapshotPlan> {
     if (!cache.is_valid()) return Failure(cache.Contents().error());
-    if (auto same = CheckAdapter(cache, identity); !same) return Failure(same.error());
-    const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
-    if (!kind) return Failure(kind.error());
+    SKALD_TRY(CheckAdapter(cache, identity));
+    SKALD_ASSIGN(const auto kind, StateKindOf(*cache.pool(), identity, options.codec));
     if (BlockPeers* const peers = cache.pool()->peers().get()) {
-      auto gathered = peers->Gather(cache);
-      if (!gathered) return Failure(gathered.error());
-      whole = std::move(*gathered);
+      SKALD_ASSIGN(auto gathered, peers->Gather(cache));
+      whole = std::move(gathered);
     }
-    return SnapshotPlan::Make(whole ? *whole : cache, *kind, notes, options.codec);
-  });
-  if (!plan) return Failure(plan.error());
+    return SnapshotPlan::Make(whole ? *whole : cache, kind, notes, options.codec);
+  }));
   const StateSource state = whole ? StateSource(*whole) : source;
-  const std::vector<std::byte> manifest = EncodeManifest(plan->manifest());
-  const auto key = ManifestKey(manifest);
-  if (!key) return key;
+  const std::vector<std::byte> manifest = EncodeManifest(plan.manifest());
+  SKALD_ASSIGN(const auto key, ManifestKey(manifest));
   const auto emit_manifest = [&]() -> Result<void> {
-    const auto wanted = target.Wants(*key, manifest.size());
-    if (!wanted) return Failure(wanted.error());
-    if (!*wanted) return {};
-    const auto chunk = EncodeManifestChunk(*key, manifest);
-    if (!chunk) return Failure(chunk.error());
-    return target.Take(*key, *chunk, /*in_place=*/false);
+    SKALD_ASSIGN(const auto wanted, target.Wants(key, manifest.size()));
+    if (!wanted) return {};
+    SKALD_ASSIGN(const auto chunk, EncodeManifestChunk(key, manifest));
+    return target.Take(key, chunk, /*in_place=*/false);
   };
   if (!manifest_last) {
-    if (auto done = emit_manifest(); !done) return Failure(done.error());
+    SKALD_TRY(emit_manifest());
   }
-  if (auto done = ChunkEmitter(*plan, state, options.executor, target).EmitAll(); !done) return Failure(done.error());
+  SKALD_TRY(ChunkEmitter(plan, state, options.executor, target).EmitAll());
   if (manifest_last) {
-    if (auto done = emit_manifest(); !done) return Failure(done.error());
+    SKALD_TRY(emit_manifest());
   }
   return key;
 }
 
-// What opens a snapshot in one piece; then come the manifest and the chunks, each after its length.
-inline constexpr uint64_t kStreamMagic = 0x706E'5364'6C61'6B53;  // "SkaldSnp"
+/// What opens a snapshot in one piece; then come the manifest and the chunks, each after its length.
+inline constexpr uint64_t kStreamMagic = 0x706E'5364'6C61'6B53;  ///< "SkaldSnp"
 inline constexpr uint32_t kStreamVersion = 1;
 struct StreamHeader {
   uint64_t magic = kStreamMagic;
@@ -182,7 +174,7 @@ struct StreamHeader {
   ChunkKey manifest;
 };
 
-// Puts what a store does not have yet.
+/// Puts what a store does not have yet.
 class StoreTarget {
  public:
   explicit StoreTarget(ChunkStoreRef store) : store_(store) {}
@@ -191,7 +183,7 @@ class StoreTarget {
   static Result<std::span<std::byte>> Place(uint64_t /*stored_bytes*/) { return std::span<std::byte>(); }
   Result<void> Take(const ChunkKey& key, std::span<const std::byte> stored, bool /*in_place*/);
 
-  // Refuses a snapshot of which the store has dropped chunks to take others.
+  /// Refuses a snapshot of which the store has dropped chunks to take others.
   Result<void> CheckAllKept(const ChunkKey& manifest) const;
 
  private:
@@ -199,8 +191,8 @@ class StoreTarget {
   std::vector<ChunkKey> keys_;
 };
 
-// Writes a stream to a ByteSink. One with Reserve(count), which gives memory for what comes next, has chunks encoded
-// there.
+/// Writes a stream to a ByteSink. One with Reserve(count), which gives memory for what comes next, has chunks encoded
+/// there.
 template <class Sink>
 class StreamTarget {
  public:
@@ -210,7 +202,7 @@ class StreamTarget {
 
   Result<std::span<std::byte>> Place(uint64_t stored_bytes) {
     if constexpr (requires { sink_.Reserve(stored_bytes); }) {
-      if (auto done = WriteLength(stored_bytes); !done) return Failure(done.error());
+      SKALD_TRY(WriteLength(stored_bytes));
       return sink_.Reserve(stored_bytes);
     } else {
       return std::span<std::byte>();
@@ -220,10 +212,10 @@ class StreamTarget {
   Result<void> Take(const ChunkKey& key, std::span<const std::byte> stored, bool in_place) {
     if (!std::exchange(opened_, true)) {  // the manifest comes first
       const StreamHeader header{.manifest = key};
-      if (auto done = sink_.Write(std::as_bytes(std::span(&header, 1))); !done) return done;
+      SKALD_TRY(sink_.Write(std::as_bytes(std::span(&header, 1))));
     }
     if (in_place) return {};
-    if (auto done = WriteLength(stored.size()); !done) return done;
+    SKALD_TRY(WriteLength(stored.size()));
     return sink_.Write(stored);
   }
 

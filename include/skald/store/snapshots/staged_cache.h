@@ -16,13 +16,13 @@
 
 namespace skald {
 
-// How many bytes there may be. Safe for concurrent calls.
+/// How many bytes there may be. Safe for concurrent calls.
 class StagingRoom {
  public:
   explicit StagingRoom(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
-  // Returns a pool for a conversation of `pool`'s, for its whole state, whoever computes it; no larger than what is
-  // left. Errors: those of CreateBlockPool.
+  /// Returns a pool for a conversation of `pool`'s, for its whole state, whoever computes it; no larger than what is
+  /// left. Errors: those of CreateBlockPool.
   Result<std::shared_ptr<BlockPool>> MakePool(const BlockPool& pool) const;
 
  private:
@@ -32,7 +32,7 @@ class StagingRoom {
   std::atomic<uint64_t> held_ = 0;
 };
 
-// A conversation in such memory, for which it is counted while this lives. Move-only.
+/// A conversation in such memory, for which it is counted while this lives. Move-only.
 class StagedCache {
  public:
   // `cache` has a pool of its own.
@@ -41,18 +41,18 @@ class StagedCache {
   StagedCache& operator=(StagedCache&&) = delete;
   ~StagedCache();
 
-  // Copies `cache`, which must be valid. Errors: kResourceExhausted where there is no room; those of peers that have
-  // parts of it.
+  /// Copies `cache`, which must be valid. Errors: kResourceExhausted where there is no room; those of peers that have
+  /// parts of it.
   static Result<StagedCache> CopyOf(const KVCache& cache, std::shared_ptr<StagingRoom> room);
 
   const KVCache& cache() const { return cache_; }
 
-  // Returns it in blocks of `pool`. Errors: the pool's, and those of peers.
+  /// Returns it in blocks of `pool`. Errors: the pool's, and those of peers.
   Result<KVCache> CopyTo(const std::shared_ptr<BlockPool>& pool) const;
 
  private:
   KVCache cache_;
-  std::shared_ptr<StagingRoom> room_;  // null: moved from
+  std::shared_ptr<StagingRoom> room_;  ///< null: moved from
   uint64_t bytes_;
 };
 

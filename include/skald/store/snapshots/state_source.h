@@ -15,20 +15,20 @@
 
 namespace skald {
 
-// A cache that one thread owns and others read piece by piece. Nobody changes it.
+/// A cache that one thread owns and others read piece by piece. Nobody changes it.
 class RevocableCache {
  public:
   explicit RevocableCache(KVCache cache) : cache_(std::move(cache)) {}
 
-  // For the owner, until it revokes it.
+  /// For the owner, until it revokes it.
   const KVCache& cache() const { return *cache_; }
 
-  // Gives the blocks back, as soon as the piece is read that is being read.
+  /// Gives the blocks back, as soon as the piece is read that is being read.
   void Revoke() noexcept;
 
   bool is_revoked();
 
-  // Returns read(cache), a Result. Error: kFailedPrecondition where the cache was revoked.
+  /// Returns read(cache), a Result. Error: kFailedPrecondition where the cache was revoked.
   template <class Read>
   auto With(Read read) -> decltype(read(std::declval<const KVCache&>())) {
     const std::lock_guard lock(mutex_);
@@ -38,22 +38,22 @@ class RevocableCache {
 
  private:
   std::mutex mutex_;
-  std::optional<KVCache> cache_;  // reset under mutex_
+  std::optional<KVCache> cache_;  ///< reset under mutex_
 };
 
-// Refers to either, which must outlive it.
+/// Refers to either, which must outlive it.
 class StateSource {
  public:
   StateSource(const KVCache& cache) : cache_(&cache) {}               // NOLINT: a reference like any other
   StateSource(RevocableCache& revocable) : revocable_(&revocable) {}  // NOLINT
 
-  // As RevocableCache::With.
+  /// As RevocableCache::With.
   template <class Read>
   auto With(Read read) const -> decltype(read(std::declval<const KVCache&>())) {
     return revocable_ != nullptr ? revocable_->With(std::move(read)) : read(*cache_);
   }
 
-  // The error where it was revoked.
+  /// The error where it was revoked.
   Result<void> Check() const;
 
  private:

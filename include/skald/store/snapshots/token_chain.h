@@ -23,22 +23,22 @@
 
 namespace skald {
 
-// Tokens per chunk; part of the format. A multiple of every tile, and small enough that little is computed again where
-// two prompts part ways.
+/// Tokens per chunk; part of the format. A multiple of every tile, and small enough that little is computed again where
+/// two prompts part ways.
 inline constexpr uint32_t kChunkTokens = 64;
 static_assert(kChunkTokens % kTile == 0);
 
-// What must agree for state to be exchangeable. Block sizes, threads and SIMD targets need not.
+/// What must agree for state to be exchangeable. Block sizes, threads and SIMD targets need not.
 struct StateKind {
   IdentityDigests identity;
   uint64_t layout_fingerprint = 0;
   DType kv_type = DType::kBF16;
-  bool lossy = false;  // rounded on the way into a store
+  bool lossy = false;  ///< rounded on the way into a store
 
   friend bool operator==(const StateKind&, const StateKind&) = default;
 };
 
-// Used by one thread at a time.
+/// Used by one thread at a time.
 class TokenChain {
  public:
   // `tokens` must outlive the chain.
@@ -46,16 +46,16 @@ class TokenChain {
 
   std::span<const int32_t> tokens() const { return tokens_; }
 
-  // The digest of the first `count` tokens.
+  /// The digest of the first `count` tokens.
   Result<Sha256Digest> At(size_t count) const;
 
-  // The key of what tokens [begin, end), all of one chunk, added to attention group `group`.
+  /// The key of what tokens [begin, end), all of one chunk, added to attention group `group`.
   Result<ChunkKey> TokensKey(size_t group, size_t begin, size_t end) const { return Key("tokens", group, begin, end); }
 
-  // The key of recurrent group `group`'s state after `count` tokens.
+  /// The key of recurrent group `group`'s state after `count` tokens.
   Result<ChunkKey> StateKey(size_t group, size_t count) const { return Key("state", group, count, count); }
 
-  // The key of what the last of `count` tokens gave to the states of recurrent group `group`.
+  /// The key of what the last of `count` tokens gave to the states of recurrent group `group`.
   Result<ChunkKey> InputsKey(size_t group, size_t count) const { return Key("inputs", group, count, count); }
 
  private:
@@ -68,8 +68,8 @@ class TokenChain {
   Result<ChunkKey> Key(std::string_view what, size_t group, size_t begin, size_t end) const;
 
   std::span<const int32_t> tokens_;
-  std::vector<Sha256Digest> links_;  // [i] covers the first i chunks
-  mutable Sha256 hash_;              // used again: making one takes longer than hashing a chunk's tokens
+  std::vector<Sha256Digest> links_;  ///< [i] covers the first i chunks
+  mutable Sha256 hash_;              ///< used again: making one takes longer than hashing a chunk's tokens
 };
 
 }  // namespace skald

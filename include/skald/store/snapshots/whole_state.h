@@ -18,21 +18,19 @@
 
 namespace skald::internal {
 
-// Returns the layout of what is written down of a pool's conversations. Error: kUnsupported for a part whose rest
-// nobody is known to have.
+/// Returns the layout of what is written down of a pool's conversations. Error: kUnsupported for a part whose rest
+/// nobody is known to have.
 Result<CacheLayout> WholeLayout(const BlockPool& pool);
 
-// Returns what `load(pool)` makes of a snapshot, a cache with the whole state, in `pool` or partitioned from it.
+/// Returns what `load(pool)` makes of a snapshot, a cache with the whole state, in `pool` or partitioned from it.
 template <class Load>
 Result<KVCache> LoadWhole(const std::shared_ptr<BlockPool>& pool, Load load) {
   if (pool->peers() == nullptr) return load(pool);
   RuntimeConfig runtime = pool->runtime();
   runtime.cache_bytes = kUnlimited;
-  const auto room = CreateBlockPool(pool->peers()->whole(), runtime);
-  if (!room) return Failure(room.error());
-  const auto whole = load(*room);
-  if (!whole) return Failure(whole.error());
-  return pool->peers()->Scatter(*whole, pool);
+  SKALD_ASSIGN(const auto room, CreateBlockPool(pool->peers()->whole(), runtime));
+  SKALD_ASSIGN(const auto whole, load(room));
+  return pool->peers()->Scatter(whole, pool);
 }
 
 }  // namespace skald::internal

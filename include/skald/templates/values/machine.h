@@ -19,25 +19,25 @@
 
 namespace skald {
 
-// A date and a time of day, as a clock on the wall shows them.
+/// A date and a time of day, as a clock on the wall shows them.
 struct WallTime {
-  int year = 1970, month = 1, day = 1;  // months and days count from 1
+  int year = 1970, month = 1, day = 1;  ///< months and days count from 1
   int hour = 0, minute = 0, second = 0;
 };
 
-// What a template may use up. No published one comes near the defaults with a chat of a million words.
+/// What a template may use up. No published one comes near the defaults with a chat of a million words.
 struct TemplateLimits {
-  uint64_t steps = 20'000'000;             // parts of the program, elements of lists, stretches of 64 bytes of text
-  size_t depth = 600;                      // of expressions and statements inside each other, calls included
-  size_t output_bytes = size_t{64} << 20;  // of the rendering
-  size_t memory_bytes = size_t{1} << 30;   // of all values at one time
+  uint64_t steps = 20'000'000;             ///< parts of the program, elements of lists, stretches of 64 bytes of text
+  size_t depth = 600;                      ///< of expressions and statements inside each other, calls included
+  size_t output_bytes = size_t{64} << 20;  ///< of the rendering
+  size_t memory_bytes = size_t{1} << 30;   ///< of all values at one time
 };
 
 namespace internal::jinja {
 
-// Where to look up by name what is defined above those that ask. Null where there is none.
+/// Where to look up by name what is defined above those that ask. Null where there is none.
 struct Finders {
-  const Builtin* (*method)(const Value& value, std::string_view name);  // of the value's type
+  const Builtin* (*method)(const Value& value, std::string_view name);  ///< of the value's type
   const Builtin* (*filter)(std::string_view name);
   const Builtin* (*test)(std::string_view name);
 };
@@ -52,18 +52,18 @@ class Machine {
   const std::optional<Error>& error() const { return error_; }
   const TemplateLimits& limits() const { return limits_; }
 
-  // Where the program stands, for errors.
+  /// Where the program stands, for errors.
   void SetLine(size_t line) { line_ = line; }
   size_t line() const { return line_; }
 
-  // Notes an error unless there is one, and returns a harmless value.
+  /// Notes an error unless there is one, and returns a harmless value.
   Value Fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument);
 
-  // Counts work. Returns whether to go on.
+  /// Counts work. Returns whether to go on.
   bool Step(uint64_t steps = 1);
   bool StepOver(size_t bytes) { return Step(1 + bytes / 64); }
 
-  // Whether there is room for so many bytes more; to be asked before they are made.
+  /// Whether there is room for so many bytes more; to be asked before they are made.
   bool HasRoom(size_t bytes);
 
   size_t FreeBytes() const;
@@ -72,7 +72,7 @@ class Machine {
 
   void FailLimit(std::string_view what, uint64_t limit);
 
-  // One more level of recursion while it lives; false where that is too deep.
+  /// One more level of recursion while it lives; false where that is too deep.
   class Level {
    public:
     explicit Level(Machine& machine);
@@ -88,7 +88,7 @@ class Machine {
   // New values.
 
   Value NewText(MarkedText text, bool is_markup = false, Type type = Type::kText);
-  // What the template writes, or what is the same whoever wrote it.
+  /// What the template writes, or what is the same whoever wrote it.
   Value NewText(std::string_view text) { return NewText(MarkedText(text, Author::kTemplate)); }
 
   Value NewUndefined(std::string_view why);
@@ -98,7 +98,7 @@ class Machine {
   Value NewTuple(std::vector<Value> items) { return NewSequence(Type::kTuple, std::move(items)); }
   Value NewGenerator(std::vector<Value> items, std::string_view shown);
 
-  // Adds to a list or dictionary that may be someone's already.
+  /// Adds to a list or dictionary that may be someone's already.
   void Append(Sequence& sequence, Value value);
   void Append(Dict& dict, Value key, Value value);
 
@@ -110,7 +110,7 @@ class Machine {
 
   const Finders& find;
 
-  // What strftime_now tells of.
+  /// What strftime_now tells of.
   std::optional<WallTime> now;
 
  private:

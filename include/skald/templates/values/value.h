@@ -19,7 +19,7 @@
 
 namespace skald::internal::jinja {
 
-// Whole numbers are exact up to 128 bits; beyond that is an error. (A template writes sizes and indices.)
+/// Whole numbers are exact up to 128 bits; beyond that is an error. (A template writes sizes and indices.)
 __extension__ typedef __int128 Integer;
 
 enum class Type : uint8_t {
@@ -29,12 +29,12 @@ enum class Type : uint8_t {
   kInteger,
   kFloat,
   kText,
-  kBytes,  // of text.encode(), which can only be shown
+  kBytes,  ///< of text.encode(), which can only be shown
   kList,
   kTuple,
   kRange,
-  kView,       // of the keys, values or items of a dictionary
-  kGenerator,  // what can be passed through once
+  kView,       ///< of the keys, values or items of a dictionary
+  kGenerator,  ///< what can be passed through once
   kDict,
   kNamespace,
   kLoop,
@@ -43,12 +43,12 @@ enum class Type : uint8_t {
   kCycler,
 };
 
-// Counts the bytes that texts and objects of a rendering hold.
+/// Counts the bytes that texts and objects of a rendering hold.
 struct Meter {
   size_t used = 0;
 };
 
-// A text that is counted as long as it lives. Without a meter, as in a parsed template, it is not.
+/// A text that is counted as long as it lives. Without a meter, as in a parsed template, it is not.
 class CountedText {
  public:
   CountedText(MarkedText text, Meter* meter);
@@ -66,7 +66,7 @@ class CountedText {
   Meter* meter_;
 };
 
-// Whatever a heap owns.
+/// Whatever a heap owns.
 struct Object {
   Object() = default;
   Object(const Object&) = delete;
@@ -79,15 +79,15 @@ struct Dict;
 
 class Value {
  public:
-  Value() = default;  // undefined, of no name
+  Value() = default;  ///< undefined, of no name
   static Value None() { return Value(Type::kNone); }
   static Value Bool(bool flag);
   static Value Int(Integer integer);
   static Value Float(double number);
   static Value Text(std::shared_ptr<const CountedText> text, bool is_markup = false, Type type = Type::kText);
-  // Of a type that stands for an object. Its heap must outlive the value.
+  /// Of a type that stands for an object. Its heap must outlive the value.
   static Value Of(Type type, Object* object);
-  // `why` is what an error says of its use, or null.
+  /// `why` is what an error says of its use, or null.
   static Value Undefined(std::shared_ptr<const CountedText> why);
 
   Type type() const { return type_; }
@@ -95,7 +95,7 @@ class Value {
   bool IsNumber() const { return type_ == Type::kBool || type_ == Type::kInteger || type_ == Type::kFloat; }
   bool IsWhole() const { return type_ == Type::kBool || type_ == Type::kInteger; }
 
-  // Each of these needs a value of the right type.
+  /// Each of these needs a value of the right type.
   bool flag() const { return integer_ != 0; }
   Integer integer() const { return integer_; }  // of a truth value too
   double number() const { return type_ == Type::kFloat ? float_ : static_cast<double>(integer_); }
@@ -105,14 +105,14 @@ class Value {
   Sequence& sequence() const;
   Dict& dict() const;
 
-  // Whether it is what the filters `safe` and `escape` give: a text that adding escapes the other text for.
+  /// Whether it is what the filters `safe` and `escape` give: a text that adding escapes the other text for.
   bool is_markup() const { return is_markup_; }
   Value WithMarkup(bool is_markup) const;
 
-  // Whether both are the undefined value that one look for a name or an element gave.
+  /// Whether both are the undefined value that one look for a name or an element gave.
   bool IsSameUndefined(const Value& other) const;
 
-  // What an error says of the use of an undefined value.
+  /// What an error says of the use of an undefined value.
   std::string WhyUndefined() const { return text_ == nullptr ? "the value is undefined" : text_->text().text(); }
 
  private:
@@ -128,15 +128,15 @@ class Value {
   std::shared_ptr<const CountedText> text_;
 };
 
-// A list, tuple, range, view or generator.
+/// A list, tuple, range, view or generator.
 struct Sequence : Object {
   std::vector<Value> items;
-  size_t next = 0;    // of a generator: what was taken from it
-  std::string shown;  // how a range or generator is printed, or the name of the class of a view
+  size_t next = 0;    ///< of a generator: what was taken from it
+  std::string shown;  ///< how a range or generator is printed, or the name of the class of a view
 };
 
-// A dictionary or namespace, in the order in which its keys came. Looking for a key passes by all others: templates
-// have small ones, and each look counts as steps.
+/// A dictionary or namespace, in the order in which its keys came. Looking for a key passes by all others: templates
+/// have small ones, and each look counts as steps.
 struct Dict : Object {
   std::vector<std::pair<Value, Value>> entries;
 };
@@ -144,7 +144,7 @@ struct Dict : Object {
 inline Sequence& Value::sequence() const { return static_cast<Sequence&>(*object_); }
 inline Dict& Value::dict() const { return static_cast<Dict&>(*object_); }
 
-// Owns the objects of one rendering.
+/// Owns the objects of one rendering.
 class Heap {
  public:
   template <class T>
@@ -160,11 +160,11 @@ class Heap {
   const Meter& meter() const { return meter_; }
 
  private:
-  Meter meter_;  // outlives the objects
+  Meter meter_;  ///< outlives the objects
   std::vector<std::unique_ptr<Object>> objects_;
 };
 
-// Arguments of a call, as they were written.
+/// Arguments of a call, as they were written.
 struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
@@ -174,28 +174,28 @@ struct Arguments {
 
 class Machine;
 
-// Arguments by their place in the list of parameters; what was not given is null, and all beyond the list are `rest`.
+/// Arguments by their place in the list of parameters; what was not given is null, and all beyond the list are `rest`.
 struct Inputs {
   std::vector<const Value*> given;
   std::vector<Value> rest;
-  const std::vector<std::pair<std::string, Value>>* named = nullptr;  // all by name, where the function takes any
+  const std::vector<std::pair<std::string, Value>>* named = nullptr;  ///< all by name, where the function takes any
 
   const Value* operator[](size_t i) const { return given[i]; }
 };
 
-// A filter, test, method or global function. `parameters` are names, optional ones in brackets; behind them "*" stands
-// for any more, and "**" for any names. `subject` is what stands before the | or the dot.
+/// A filter, test, method or global function. `parameters` are names, optional ones in brackets; behind them "*" stands
+/// for any more, and "**" for any names. `subject` is what stands before the | or the dot.
 struct Builtin {
   std::string_view name;
   std::string_view parameters;
   Value (*run)(Machine& machine, const Value& subject, const Inputs& inputs);
 };
 
-struct Macro;  // of the template
+struct Macro;  ///< of the template
 
 struct Scope;
 
-// A function, a method with its subject, a macro with the variables around it, or the body of a {% call %}.
+/// A function, a method with its subject, a macro with the variables around it, or the body of a {% call %}.
 struct Function : Object {
   const Builtin* builtin = nullptr;
   Value subject;

@@ -57,9 +57,8 @@ SKALD_INLINE Result<Tokenizer> Tokenizer::Parse(std::string_view bytes) {
 
 SKALD_INLINE Result<Tokenizer> Tokenizer::From(TokenizerSpec spec) {
   return NoThrow("the tokenizer", [&]() -> Result<Tokenizer> {
-    const auto engine = internal::PipelineEngine::Make(std::move(spec));
-    if (!engine) return Failure(engine.error());
-    return Tokenizer(*engine);
+    SKALD_ASSIGN(const auto engine, internal::PipelineEngine::Make(std::move(spec)));
+    return Tokenizer(engine);
   });
 }
 

@@ -31,16 +31,16 @@ namespace skald::internal {
 
 inline constexpr uint64_t kMaxPeftConfig = 1 << 20;
 
-// The change of one tensor [rows, cols]: scale * b * a.
+/// The change of one tensor [rows, cols]: scale * b * a.
 struct LoraPair {
-  const TensorView* a = nullptr;  // [rank, cols]
-  const TensorView* b = nullptr;  // [rows, rank]
+  const TensorView* a = nullptr;  ///< [rank, cols]
+  const TensorView* b = nullptr;  ///< [rows, rank]
   double scale = 1.0;
 
   uint64_t rank() const { return a->shape[0]; }
 };
 
-// Keeps the file mapped that its pairs point into. Move-only.
+/// Keeps the file mapped that its pairs point into. Move-only.
 class AdapterFile {
  public:
   // Opens a folder with adapter_config.json and adapter_model.safetensors, or a GGUF file. Errors name the file and the
@@ -56,7 +56,7 @@ class AdapterFile {
   const std::filesystem::path& path() const { return checkpoint_.path(); }
   const std::map<std::string, LoraPair, std::less<>>& pairs() const { return pairs_; }
 
-  // Returns the change of a tensor, or null.
+  /// Returns the change of a tensor, or null.
   const LoraPair* Find(std::string_view tensor) const {
     const auto found = pairs_.find(tensor);
     return found == pairs_.end() ? nullptr : &found->second;
@@ -66,13 +66,13 @@ class AdapterFile {
     return Fail(code, Concat({path().string(), ": ", what}));
   }
 
-  // The file of the pairs.
+  /// The file of the pairs.
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
  private:
   explicit AdapterFile(Checkpoint checkpoint) : checkpoint_(std::move(checkpoint)) {}
 
-  // What stands behind the name of a tensor, or of a module, whose tensor has `ending` too; and in front of it.
+  /// What stands behind the name of a tensor, or of a module, whose tensor has `ending` too; and in front of it.
   struct Spelling {
     std::string_view a, b, prefix, ending;
   };
@@ -85,10 +85,9 @@ class AdapterFile {
     if (!text) return Fail(text.error().code, text.error().message + ", but says what the adapter is");
     const auto config = PeftConfig::Parse(*text);
     if (!config) return Annotate(settings.string(), config);
-    auto checkpoint = Checkpoint::Open(tensors);
-    if (!checkpoint) return Failure(checkpoint.error());
-    AdapterFile file(std::move(*checkpoint));
-    if (auto paired = file.FindPairs(kPeft); !paired) return Failure(paired.error());
+    SKALD_ASSIGN(auto checkpoint, Checkpoint::Open(tensors));
+    AdapterFile file(std::move(checkpoint));
+    SKALD_TRY(file.FindPairs(kPeft));
     for (auto& [name, pair] : file.pairs_) {
       const std::string_view module = std::string_view(name).substr(0, name.size() - kPeft.ending.size());
       const auto scale = config->Of(module);
@@ -104,9 +103,8 @@ class AdapterFile {
   }
 
   static Result<AdapterFile> OpenGguf(const std::filesystem::path& path) {
-    auto checkpoint = Checkpoint::Open(path);
-    if (!checkpoint) return Failure(checkpoint.error());
-    AdapterFile file(std::move(*checkpoint));
+    SKALD_ASSIGN(auto checkpoint, Checkpoint::Open(path));
+    AdapterFile file(std::move(checkpoint));
     if (file.checkpoint_.gguf() == nullptr) {
       return file.Refuse(ErrorCode::kUnsupported,
                          "expected an adapter: a folder with adapter_config.json, or a GGUF file");
@@ -127,7 +125,7 @@ class AdapterFile {
     if (!(std::abs(numerator) <= 1e30)) {
       return file.Refuse(ErrorCode::kDataLoss, "adapter.lora.alpha is not finite, expected a number up to 1e30");
     }
-    if (auto paired = file.FindPairs(kGguf); !paired) return Failure(paired.error());
+    SKALD_TRY(file.FindPairs(kGguf));
     for (auto& [name, pair] : file.pairs_) {
       if (numerator != 0.0) pair.scale = numerator / static_cast<double>(pair.rank());  // else it is 1
     }
@@ -144,7 +142,7 @@ class AdapterFile {
       (is_a ? pair.a : pair.b) = &tensor;
     }
     for (const auto& [name, pair] : pairs_) {
-      if (auto fits = CheckPair(name, pair, spelling); !fits) return fits;
+      SKALD_TRY(CheckPair(name, pair, spelling));
     }
     return pairs_.empty() ? Result<void>(Refuse(ErrorCode::kDataLoss, "the adapter has no tensors")) : Result<void>();
   }
@@ -172,7 +170,7 @@ class AdapterFile {
                           " and ", ShapeText(pair.b->shape), ", expected [rank, columns] and [rows, rank]"}));
   }
 
-  // Says why a tensor is not half of a pair.
+  /// Says why a tensor is not half of a pair.
   Failure Unknown(const TensorView& tensor) const {
     const auto has = [&](std::string_view part) { return tensor.name.find(part) != tensor.name.npos; };
     const std::string_view why = has("lora_magnitude_vector") ? "it is of DoRA, which is not supported"
@@ -183,7 +181,7 @@ class AdapterFile {
   }
 
   Checkpoint checkpoint_;
-  std::map<std::string, LoraPair, std::less<>> pairs_;  // by the names of the model's tensors; point into it
+  std::map<std::string, LoraPair, std::less<>> pairs_;  ///< by the names of the model's tensors; point into it
 };
 
 }  // namespace skald::internal

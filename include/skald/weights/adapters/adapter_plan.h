@@ -36,14 +36,14 @@
 
 namespace skald::internal {
 
-// What a file calls the tensor that a part is in.
+/// What a file calls the tensor that a part is in.
 inline std::string TensorOf(const TensorNames& names, size_t layer, const Spelling& spelling, size_t expert = 0) {
   std::string name = names.OfLayer(layer, spelling.name);
   if (const size_t number = name.find('#'); number != name.npos) name.replace(number, 1, std::to_string(expert));
   return name;
 }
 
-// Returns which of the names in `known` the pairs follow: those by which most of them belong to a parameter of `list`.
+/// Returns which of the names in `known` the pairs follow: those by which most of them belong to a parameter of `list`.
 inline const TensorNames& DetectAdapterNames(const AdapterFile& file, const ParameterList& list,
                                              std::span<const TensorNames> known) {
   const TensorNames* best = &known.front();
@@ -67,7 +67,7 @@ inline const TensorNames& DetectAdapterNames(const AdapterFile& file, const Para
   return *best;
 }
 
-// The file, the list and the names that tensors may have must outlive it.
+/// The file, the list and the names that tensors may have must outlive it.
 class AdapterPlan {
  public:
   AdapterPlan(const AdapterFile& file, const ParameterList& list, std::span<const TensorNames> known)
@@ -77,35 +77,34 @@ class AdapterPlan {
         second_halves_(file.path(), SecondHalves(file)),
         finder_(second_halves_, names_) {}
 
-  // Returns what the adapter adds to each matrix, in order. Errors name the tensor and what was expected: kUnsupported
-  // for one that nothing can be added to here, kInvalidArgument for one of other sizes than the model's.
+  /// Returns what the adapter adds to each matrix, in order. Errors name the tensor and what was expected: kUnsupported
+  /// for one that nothing can be added to here, kInvalidArgument for one of other sizes than the model's.
   Result<std::vector<LowRank>> Make(ExecutorRef executor) {
     std::vector<LowRank> low_ranks;
     size_t number = 0;
     for (const Parameter& parameter : list_.parameters()) {
       const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
       if (matrix == nullptr || !parameter.layer) continue;
-      auto low = MakeOne(*matrix, *parameter.layer, number++, executor);
-      if (!low) return Failure(low.error());
-      if (*low) low_ranks.push_back(std::move(**low));
+      SKALD_ASSIGN(auto low, MakeOne(*matrix, *parameter.layer, number++, executor));
+      if (low) low_ranks.push_back(std::move(*low));
     }
-    if (auto all = CheckAllUsed(); !all) return Failure(all.error());
+    SKALD_TRY(CheckAllUsed());
     return low_ranks;
   }
 
  private:
   using Place = TensorFinder::Place;
 
-  // A part of a matrix that has a pair.
+  /// A part of a matrix that has a pair.
   struct AdaptedPart {
     const Part* part;
-    size_t row;  // of the matrix, at which it begins
+    size_t row;  ///< of the matrix, at which it begins
     Place place;
     const LoraPair* pair;
   };
 
-  // The second halves of all pairs, whose rows are those of the model's tensors and lie as they do, by the names of
-  // these.
+  /// The second halves of all pairs, whose rows are those of the model's tensors and lie as they do, by the names of
+  /// these.
   static std::vector<TensorView> SecondHalves(const AdapterFile& file) {
     std::vector<TensorView> tensors;
     for (const auto& [name, pair] : file.pairs()) tensors.emplace_back(*pair.b).name = name;
@@ -114,26 +113,25 @@ class AdapterPlan {
 
   Result<std::optional<LowRank>> MakeOne(const MatrixParameter& matrix, size_t layer, size_t number,
                                          ExecutorRef executor) {
-    const auto parts = PartsOf(matrix, layer);
-    if (!parts) return Failure(parts.error());
-    if (parts->empty()) return std::optional<LowRank>();
+    SKALD_ASSIGN(const auto parts, PartsOf(matrix, layer));
+    if (parts.empty()) return std::optional<LowRank>();
     std::vector<const LoraPair*> pairs;  // each once: their ranks lie side by side
     std::vector<PackSource> sources;
     size_t rank = 0;
-    for (const AdaptedPart& part : *parts) {
+    for (const AdaptedPart& part : parts) {
       if (std::ranges::find(pairs, part.pair) != pairs.end()) continue;
       pairs.push_back(part.pair);
       rank += static_cast<size_t>(part.pair->rank());
       sources.push_back({part.pair->a->bytes.data(), *part.pair->a->dtype, static_cast<size_t>(part.pair->rank())});
     }
     std::vector<float> b(matrix.rows() * rank);
-    for (const AdaptedPart& part : *parts) {
+    for (const AdaptedPart& part : parts) {
       size_t column = 0;
       for (const LoraPair* pair : pairs) {
         if (pair == part.pair) break;
         column += static_cast<size_t>(pair->rank());
       }
-      if (auto filled = FillRows(part, column, rank, b); !filled) return Failure(filled.error());
+      SKALD_TRY(FillRows(part, column, rank, b));
     }
     const PackSource b_source[] = {{reinterpret_cast<const std::byte*>(b.data()), DType::kF32, matrix.rows()}};
     const WeightPacker& packer = *FindType(WeightPackersOf<WeightTypeList<float>>(), kAdapterType);
@@ -141,7 +139,7 @@ class AdapterPlan {
         {number, PackMatrix(sources, matrix.cols, packer, executor), PackMatrix(b_source, rank, packer, executor)});
   }
 
-  // Returns the parts of a matrix that have a pair, whose sizes are checked.
+  /// Returns the parts of a matrix that have a pair, whose sizes are checked.
   Result<std::vector<AdaptedPart>> PartsOf(const MatrixParameter& matrix, size_t layer) {
     std::vector<AdaptedPart> adapted;
     if (matrix.parts.front().expert) return NoExperts(matrix, layer, adapted);
@@ -151,14 +149,14 @@ class AdapterPlan {
       AdaptedPart part = {&matrix.parts[i], row, places[i], file_.Find(places[i].spelling.name)};
       if (part.pair == nullptr || IsOfAnother(part, layer)) continue;
       used_.insert(part.place.spelling.name);
-      if (auto fits = CheckSizes(part, matrix.cols); !fits) return Failure(fits.error());
+      SKALD_TRY(CheckSizes(part, matrix.cols));
       adapted.push_back(std::move(part));
     }
     return adapted;
   }
 
-  // Some files have a tensor for two parts by the name that it has in others for one of them alone: a pair with the
-  // rows of that one is of that one.
+  /// Some files have a tensor for two parts by the name that it has in others for one of them alone: a pair with the
+  /// rows of that one is of that one.
   bool IsOfAnother(AdaptedPart& part, size_t layer) const {
     const uint64_t rows = part.pair->b->shape[0];
     if (rows == part.place.rows || rows != part.part->rows || part.place.spelling.layout.interleaved) return false;
@@ -174,11 +172,11 @@ class AdapterPlan {
                           Concat({QuotedName(tensor.name), ": expected shape ", ShapeText(expected), ", found ",
                                   ShapeText(tensor.shape), "; the adapter is for another model"}));
     };
-    if (auto fits = check(*part.pair->a, part.pair->rank(), cols); !fits) return fits;
+    SKALD_TRY(check(*part.pair->a, part.pair->rank(), cols));
     return check(*part.pair->b, part.place.rows, part.pair->rank());
   }
 
-  // Refuses pairs of an expert's matrix, which is multiplied by a choice of rows.
+  /// Refuses pairs of an expert's matrix, which is multiplied by a choice of rows.
   Result<std::vector<AdaptedPart>> NoExperts(const MatrixParameter& matrix, size_t layer,
                                              std::vector<AdaptedPart> none) const {
     for (const Part& part : matrix.parts) {
@@ -192,7 +190,7 @@ class AdapterPlan {
     return none;
   }
 
-  // Writes the part's rows of its pair's second half, scaled, to columns from `column` on of `b`, [rows, rank].
+  /// Writes the part's rows of its pair's second half, scaled, to columns from `column` on of `b`, [rows, rank].
   Result<void> FillRows(const AdaptedPart& part, size_t column, size_t rank, std::vector<float>& b) {
     const auto own_rank = static_cast<size_t>(part.pair->rank());
     const TensorRows rows = finder_.RequireRows(*part.part, part.place, own_rank);
@@ -207,7 +205,7 @@ class AdapterPlan {
     return {};
   }
 
-  // Complains of pairs that no matrix has a place for.
+  /// Complains of pairs that no matrix has a place for.
   Result<void> CheckAllUsed() {
     for (const auto& [layer, name] : list_.unused()) {
       if (layer) used_.insert(names_.NameOf(name, layer));
@@ -224,7 +222,7 @@ class AdapterPlan {
     return {};
   }
 
-  // Whether a tensor is one of the model's, of whatever kind but those of layers that are matrices.
+  /// Whether a tensor is one of the model's, of whatever kind but those of layers that are matrices.
   bool IsParameter(std::string_view tensor) const {
     for (const Parameter& parameter : list_.parameters()) {
       const bool found = std::visit(

@@ -26,7 +26,7 @@
 
 namespace skald::internal {
 
-// Of one module.
+/// Of one module.
 struct PeftScale {
   int rank;
   double scale;
@@ -51,8 +51,8 @@ class PeftConfig {
   PeftConfig(PeftConfig&&) = default;
   ~PeftConfig() { Dismantle(root_); }
 
-  // Of a module as the model calls it, "model.layers.0.self_attn.q_proj". Error: kUnsupported, where several patterns
-  // fit.
+  /// Of a module as the model calls it, "model.layers.0.self_attn.q_proj". Error: kUnsupported, where several patterns
+  /// fit.
   Result<PeftScale> Of(std::string_view module) const {
     std::optional<Error> error;
     const JsonFields fields(&root_, nullptr, "", &error);
@@ -82,7 +82,7 @@ class PeftConfig {
     for (const char* const name : {"rank_pattern", "alpha_pattern"}) CheckPatterns(fields, name);
   }
 
-  // Some ways to begin training change the model's own weights too.
+  /// Some ways to begin training change the model's own weights too.
   static void CheckInitialisation(const JsonFields& fields) {
     const nlohmann::json* const value = fields.Find("init_lora_weights");
     if (value == nullptr || value->is_boolean()) return;
@@ -104,7 +104,7 @@ class PeftConfig {
     }
   }
 
-  // Whether a module has the name `pattern`, or one that ends with it behind a dot.
+  /// Whether a module has the name `pattern`, or one that ends with it behind a dot.
   static bool Fits(std::string_view pattern, std::string_view module) {
     if (pattern.starts_with('^')) return pattern.substr(1) == module;
     if (!module.ends_with(pattern)) return false;
@@ -112,7 +112,7 @@ class PeftConfig {
     return front == 0 || module[front - 1] == '.';
   }
 
-  // What the patterns of this name say of a module, if any fits.
+  /// What the patterns of this name say of a module, if any fits.
   static std::optional<double> Pattern(const JsonFields& fields, const char* name, std::string_view module) {
     const nlohmann::json* const patterns = fields.Find(name);
     std::optional<double> found;
@@ -131,7 +131,7 @@ class PeftConfig {
   nlohmann::json root_;
   int rank_ = 0;
   double alpha_ = 0.0;
-  bool by_root_ = false;  // rank-stabilised (Kalajdzievski 2023, arXiv:2312.03732)
+  bool by_root_ = false;  ///< rank-stabilised (Kalajdzievski 2023, arXiv:2312.03732)
 };
 
 }  // namespace skald::internal

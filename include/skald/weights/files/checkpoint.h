@@ -17,10 +17,10 @@
 
 namespace skald {
 
-class GgufFile;  // weights/files/gguf.h
+class GgufFile;  ///< weights/files/gguf.h
 
-// Keeps the files mapped; the views it hands out live as long as it does, also when it moves.
-// Move-only.
+/// Keeps the files mapped; the views it hands out live as long as it does, also when it moves.
+/// Move-only.
 class Checkpoint {
  public:
   // Opens a folder that holds model.safetensors or model.safetensors.index.json, or one such file
@@ -28,27 +28,27 @@ class Checkpoint {
   // is read as one, whatever its name.
   static Result<Checkpoint> Open(const std::filesystem::path& path);
 
-  // The tensors that somebody else keeps mapped, and names; `path` stands in errors.
+  /// The tensors that somebody else keeps mapped, and names; `path` stands in errors.
   Checkpoint(std::filesystem::path path, std::vector<TensorView> tensors);
 
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;
   ~Checkpoint();
 
-  // Returns the tensor of this name, or null.
+  /// Returns the tensor of this name, or null.
   const TensorView* Find(std::string_view name) const;
 
-  // All tensors, sorted by name.
+  /// All tensors, sorted by name.
   std::span<const TensorView> tensors() const { return tensors_; }
 
-  // The GGUF file, which holds metadata too, or null.
+  /// The GGUF file, which holds metadata too, or null.
   const GgufFile* gguf() const;
 
-  // The file that was opened: the single one, or the index of the shards.
+  /// The file that was opened: the single one, or the index of the shards.
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  struct Files;  // what is mapped
+  struct Files;  ///< what is mapped
 
   Checkpoint(std::filesystem::path path, std::unique_ptr<Files> files);
 
@@ -57,8 +57,8 @@ class Checkpoint {
   static Result<Checkpoint> OpenFolderOrFile(const std::filesystem::path& path);
 
   std::filesystem::path path_;
-  std::unique_ptr<Files> files_;     // null where somebody else keeps them
-  std::vector<TensorView> tensors_;  // point into them
+  std::unique_ptr<Files> files_;     ///< null where somebody else keeps them
+  std::vector<TensorView> tensors_;  ///< point into them
 };
 
 }  // namespace skald

@@ -26,20 +26,20 @@
 
 namespace skald {
 
-// Most bytes before the tensors that are read. What is kept of them takes a few times as much memory at worst.
+/// Most bytes before the tensors that are read. What is kept of them takes a few times as much memory at worst.
 inline constexpr size_t kMaxGgufHeader = 100'000'000;
 
 struct GgufTensor {
   std::string name;
-  const GgufType* type;         // of kGgufTypes
-  std::vector<uint64_t> shape;  // outermost axis first
-  size_t begin, size;           // bytes of the file
+  const GgufType* type;         ///< of kGgufTypes
+  std::vector<uint64_t> shape;  ///< outermost axis first
+  size_t begin, size;           ///< bytes of the file
 };
 
-// What a GGUF file says.
+/// What a GGUF file says.
 struct GgufContents {
-  GgufMetadata metadata;            // whose arrays lie in the file's image
-  std::vector<GgufTensor> tensors;  // in the order of the file
+  GgufMetadata metadata;            ///< whose arrays lie in the file's image
+  std::vector<GgufTensor> tensors;  ///< in the order of the file
 };
 
 namespace internal {
@@ -48,14 +48,14 @@ GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& cursor);
 
 }  // namespace internal
 
-// Returns whether a file begins as GGUF files do.
+/// Returns whether a file begins as GGUF files do.
 bool IsGgufFile(const std::filesystem::path& path) noexcept;
 
-// Parses and checks all but the tensors' elements of a file image. `file` names it in errors: kDataLoss, or
-// kUnsupported for a version or element type that is unknown here.
+/// Parses and checks all but the tensors' elements of a file image. `file` names it in errors: kDataLoss, or
+/// kUnsupported for a version or element type that is unknown here.
 Result<GgufContents> ParseGguf(const std::string& file, std::span<const std::byte> image);
 
-// One mapped file and its tensors. Move-only; views stay valid when it moves.
+/// One mapped file and its tensors. Move-only; views stay valid when it moves.
 class GgufFile {
  public:
   static Result<GgufFile> Open(const std::filesystem::path& path);
@@ -64,7 +64,7 @@ class GgufFile {
 
   size_t size() const { return contents_.tensors.size(); }
 
-  // Returns tensor `index` in the order of the file.
+  /// Returns tensor `index` in the order of the file.
   TensorView operator[](size_t index) const;
 
  private:

@@ -23,7 +23,7 @@
 
 namespace skald {
 
-// The numbers that files use.
+/// The numbers that files use.
 enum class GgufValueType : uint32_t {
   kUint8 = 0,
   kInt8 = 1,
@@ -42,10 +42,10 @@ enum class GgufValueType : uint32_t {
 
 class GgufArray;
 
-// A number, a truth value or a string, as JSON; or an array.
+/// A number, a truth value or a string, as JSON; or an array.
 using GgufValue = std::variant<nlohmann::json, GgufArray>;
 
-// A view of an array that was checked: its elements can all be decoded.
+/// A view of an array that was checked: its elements can all be decoded.
 class GgufArray {
  public:
   GgufArray(GgufValueType type, uint64_t size, std::span<const std::byte> bytes)
@@ -54,28 +54,28 @@ class GgufArray {
   GgufValueType type() const { return type_; }
   uint64_t size() const { return size_; }
 
-  // Calls visit(const GgufValue&) for one element after the other, as long as it returns true.
+  /// Calls visit(const GgufValue&) for one element after the other, as long as it returns true.
   template <class Visit>
   void ForEach(Visit visit) const;
 
  private:
   GgufValueType type_;
   uint64_t size_;
-  std::span<const std::byte> bytes_;  // the elements
+  std::span<const std::byte> bytes_;  ///< the elements
 };
 
-// What the metadata of a file say. Refers to the file's bytes, which must outlive it.
+/// What the metadata of a file say. Refers to the file's bytes, which must outlive it.
 struct GgufMetadata {
   GgufMetadata() = default;
   GgufMetadata(GgufMetadata&&) = default;
   GgufMetadata& operator=(GgufMetadata&&) = default;
   ~GgufMetadata();
 
-  // An object of names like "llama.block_count". In the place of an array stands an empty one.
+  /// An object of names like "llama.block_count". In the place of an array stands an empty one.
   nlohmann::json values = nlohmann::json::object();
-  std::map<std::string, GgufArray, std::less<>> arrays;  // by the same names
+  std::map<std::string, GgufArray, std::less<>> arrays;  ///< by the same names
 
-  // Returns null where there is no array of that name.
+  /// Returns null where there is no array of that name.
   const GgufArray* Array(std::string_view name) const;
 };
 
@@ -83,7 +83,7 @@ namespace internal {
 
 GgufValue ReadGgufValue(GgufCursor& cursor, GgufValueType type, std::string_view name, size_t nesting = 0);
 
-// Reads `count` names and values. What is wrong is the cursor's complaint.
+/// Reads `count` names and values. What is wrong is the cursor's complaint.
 GgufMetadata ReadGgufMetadata(GgufCursor& cursor, uint64_t count);
 
 }  // namespace internal

@@ -12,7 +12,7 @@
 
 namespace skald {
 
-// A row of a tensor is a sequence of blocks, each so many elements in so many bytes.
+/// A row of a tensor is a sequence of blocks, each so many elements in so many bytes.
 struct GgufType {
   uint32_t id;
   std::string_view name;
@@ -31,7 +31,7 @@ inline constexpr std::array kGgufTypes = {
     GgufType{26, "I32", 1, 4},        GgufType{27, "I64", 1, 8},        GgufType{28, "F64", 1, 8},
     GgufType{29, "IQ1_M", 256, 56},   GgufType{30, "BF16", 1, 2},       GgufType{39, "MXFP4", 32, 17}};
 
-// Returns the type of that number, or null.
+/// Returns the type of that number, or null.
 const GgufType* FindGgufType(uint32_t id);
 
 }  // namespace skald

@@ -18,19 +18,19 @@
 
 namespace skald {
 
-// Owns the mapping. Move-only; the bytes do not move with it. Safe for concurrent reads.
+/// Owns the mapping. Move-only; the bytes do not move with it. Safe for concurrent reads.
 class MappedFile {
  public:
   // What the bytes will be used for; tells the system which pages to keep at hand.
   enum class Use {
-    kReadOnce,  // from front to back
-    kKeep,      // again and again, soon all of it
-    kParts,     // again and again, those that WillRead names
-    kCopy,      // all of it, but read into memory: what happens to the file later does not matter
+    kReadOnce,  ///< from front to back
+    kKeep,      ///< again and again, soon all of it
+    kParts,     ///< again and again, those that WillRead names
+    kCopy,      ///< all of it, but read into memory: what happens to the file later does not matter
   };
 
-  // Maps the regular file at `path`; never waits for whoever writes to a pipe. Errors name the path and the system's
-  // reason.
+  /// Maps the regular file at `path`; never waits for whoever writes to a pipe. Errors name the path and the system's
+  /// reason.
   static Result<MappedFile> Open(const std::filesystem::path& path, Use use = Use::kReadOnce);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -39,17 +39,17 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
 
-  // Has the system fetch these of the bytes. Only advice: what it answers changes nothing but speed.
+  /// Has the system fetch these of the bytes. Only advice: what it answers changes nothing but speed.
   void WillRead(std::span<const std::byte> part) const;
 
-  // Has the system take back the pages of a mapped file that were read; they come again when they are needed. A copy
-  // stays: it is nowhere else.
+  /// Has the system take back the pages of a mapped file that were read; they come again when they are needed. A copy
+  /// stays: it is nowhere else.
   void LetGo() const;
 
-  // What the system said of the file when it was opened.
+  /// What the system said of the file when it was opened.
   const struct stat& status() const { return status_; }
 
-  // Whether nobody but ourselves and root could write to it then.
+  /// Whether nobody but ourselves and root could write to it then.
   bool is_trusted() const { return is_trusted_; }
 
  private:

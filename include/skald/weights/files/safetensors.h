@@ -28,21 +28,21 @@ namespace skald {
 
 static_assert(std::endian::native == std::endian::little, "Checkpoints are little-endian and are used as they lie.");
 
-// Longest header that is read, in bytes; the reference implementation has the same limit.
+/// Longest header that is read, in bytes; the reference implementation has the same limit.
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 
-// What a safetensors file says about its tensors. Offsets count from `data_begin`, a position in
-// the file.
+/// What a safetensors file says about its tensors. Offsets count from `data_begin`, a position in
+/// the file.
 struct SafetensorsContents {
-  std::vector<SafetensorsEntry> entries;  // sorted by name
+  std::vector<SafetensorsEntry> entries;  ///< sorted by name
   size_t data_begin = 0;
 };
 
-// Parses and checks the whole header of a file image. `file` names it in errors, which are all
-// kDataLoss.
+/// Parses and checks the whole header of a file image. `file` names it in errors, which are all
+/// kDataLoss.
 Result<SafetensorsContents> ParseSafetensors(const std::string& file, std::span<const std::byte> image);
 
-// One mapped file and its tensors. Move-only; views stay valid when it moves.
+/// One mapped file and its tensors. Move-only; views stay valid when it moves.
 class SafetensorsFile {
  public:
   static Result<SafetensorsFile> Open(const std::filesystem::path& path);
@@ -51,7 +51,7 @@ class SafetensorsFile {
 
   bool Contains(std::string_view name) const;
 
-  // Returns tensor `index` in the order of names.
+  /// Returns tensor `index` in the order of names.
   TensorView operator[](size_t index) const;
 
  private:

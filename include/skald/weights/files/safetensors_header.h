@@ -15,7 +15,7 @@
 
 namespace skald {
 
-// One tensor as the header lists it. Offsets are bytes from the start of the data section.
+/// One tensor as the header lists it. Offsets are bytes from the start of the data section.
 struct SafetensorsEntry {
   std::string name;
   std::string dtype_name;
@@ -25,11 +25,11 @@ struct SafetensorsEntry {
 
 namespace internal {
 
-// Reads an array of non-negative integers. Returns false for anything else: negative, fractional,
-// beyond 64 bits.
+/// Reads an array of non-negative integers. Returns false for anything else: negative, fractional,
+/// beyond 64 bits.
 bool ReadSizes(const nlohmann::json& value, std::vector<uint64_t>& sizes);
 
-// Appends the entries of `header`, sorted by name. Returns "" or a complaint that names the tensor.
+/// Appends the entries of `header`, sorted by name. Returns "" or a complaint that names the tensor.
 std::string ReadSafetensorsHeader(std::string_view header, std::vector<SafetensorsEntry>& entries);
 
 }  // namespace internal

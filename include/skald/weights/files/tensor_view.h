@@ -16,21 +16,21 @@
 
 namespace skald {
 
-// Points into the checkpoint that it came from, which must outlive it.
+/// Points into the checkpoint that it came from, which must outlive it.
 struct TensorView {
   std::string_view name;
-  std::string_view dtype_name;          // as the file spells it: "BF16", "I64", ...
-  std::optional<DType> dtype;           // absent when parameters are never of that type, or there is a format
-  std::span<const uint64_t> shape;      // outermost axis first; [] is a scalar
-  std::span<const std::byte> bytes;     // little-endian, last axis contiguous; of any alignment
-  const GroupFormat* format = nullptr;  // of a group-quantised type that can be read
-  // The two rows that RoPE turns together lie side by side, not half a head apart.
+  std::string_view dtype_name;          ///< as the file spells it: "BF16", "I64", ...
+  std::optional<DType> dtype;           ///< absent when parameters are never of that type, or there is a format
+  std::span<const uint64_t> shape;      ///< outermost axis first; [] is a scalar
+  std::span<const std::byte> bytes;     ///< little-endian, last axis contiguous; of any alignment
+  const GroupFormat* format = nullptr;  ///< of a group-quantised type that can be read
+  /// The two rows that RoPE turns together lie side by side, not half a head apart.
   bool rope_pairs_adjacent = false;
 };
 
 namespace internal {
 
-// Returns the type of parameters that a file spells so.
+/// Returns the type of parameters that a file spells so.
 std::optional<DType> ParameterType(std::string_view dtype);
 
 }  // namespace internal

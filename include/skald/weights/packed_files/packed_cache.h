@@ -35,9 +35,9 @@
 
 namespace skald {
 
-// Returns where `folder` keeps the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its path>-<type>.packed.
-// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found
-// again.
+/// Returns where `folder` keeps the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its path>-<type>.packed.
+/// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found
+/// again.
 inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path& folder,
                                                      const std::filesystem::path& source, DType dtype) {
   std::error_code error;
@@ -51,97 +51,95 @@ inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path
                           internal::kPackedSuffix});
 }
 
-// What LoadThroughCache loads.
+/// What LoadThroughCache loads.
 struct CachedCheckpoint {
   const std::filesystem::path& path;
-  std::string_view name;  // of the model, for people
-  uint64_t model;         // Fingerprint of its ModelSpec
+  std::string_view name;  ///< of the model, for people
+  uint64_t model;         ///< Fingerprint of its ModelSpec
 };
 
 namespace internal {
 
-// How LoadOptions want packed files to be opened. A rank that does not keep the file mapped copies its part from there.
+/// How LoadOptions want packed files to be opened. A rank that does not keep the file mapped copies its part from
+/// there.
 inline MappedFile::Use UseOfPacked(const LoadOptions& options) {
   if (options.share.ranks > 1) return MappedFile::Use::kParts;
   return options.map ? MappedFile::Use::kKeep : MappedFile::Use::kCopy;
 }
 
-// Fills what `list` refers to from `file` and compares that with its checksums, as `options` say. Errors: those of
-// MapParameters and CheckPackedWeights.
+/// Fills what `list` refers to from `file` and compares that with its checksums, as `options` say. Errors: those of
+/// MapParameters and CheckPackedWeights.
 inline Result<void> TakeWeights(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
                                 uint64_t model, const LoadOptions& options) {
   const bool is_part = options.share.ranks > 1;
-  if (auto mapped = MapParameters(file, list, model, /*in_place=*/options.map || !is_part); !mapped) return mapped;
-  if (auto whole = CheckPackedWeights(*file, options); !whole) return whole;
+  SKALD_TRY(MapParameters(file, list, model, /*in_place=*/options.map || !is_part));
+  SKALD_TRY(CheckPackedWeights(*file, options));
   if (is_part) file->LetGo();
   return {};
 }
 
-// Fills what `list` refers to from the packed file at `path`. Errors: kFailedPrecondition for a file that others can
-// write to, who could have planted it, kNotFound for one of another `source`, and those of what reads it.
+/// Fills what `list` refers to from the packed file at `path`. Errors: kFailedPrecondition for a file that others can
+/// write to, who could have planted it, kNotFound for one of another `source`, and those of what reads it.
 inline Result<void> ReadCached(const std::filesystem::path& path, const ParameterList& list, uint64_t model,
                                std::string_view source, const LoadOptions& options) {
-  const auto file = PackedFile::Open(path, UseOfPacked(options));
-  if (!file) return Failure(file.error());
-  if (!(*file)->is_trusted()) {
+  SKALD_ASSIGN(const auto file, PackedFile::Open(path, UseOfPacked(options)));
+  if (!file->is_trusted()) {
     return Fail(ErrorCode::kFailedPrecondition,
                 Concat({path.string(), ": expected a file that nobody but you and root can write to"}));
   }
-  if ((*file)->table().source != source || (*file)->table().dtype != options.dtype) {
+  if (file->table().source != source || file->table().dtype != options.dtype) {
     return Fail(ErrorCode::kNotFound, Concat({path.string(), ": packed from other files"}));
   }
-  if (auto taken = TakeWeights(*file, list, model, options); !taken) return taken;
+  SKALD_TRY(TakeWeights(file, list, model, options));
   NoteUse(path);
   return {};
 }
 
-// Refuses a checkpoint that was written to while it was loaded: nobody knows which of its bytes the weights are.
+/// Refuses a checkpoint that was written to while it was loaded: nobody knows which of its bytes the weights are.
 inline Result<void> CheckUnchanged(const std::filesystem::path& path, std::string_view source) {
-  const auto now = DescribeSource(path);
-  if (!now) return Failure(now.error());
-  if (*now == source) return {};
+  SKALD_ASSIGN(const auto now, DescribeSource(path));
+  if (now == source) return {};
   return Fail(ErrorCode::kFailedPrecondition, Concat({path.string(), ": it changed while it was loaded"}));
 }
 
-// Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
+/// Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
 inline Result<void> WriteCached(const std::filesystem::path& path, const ParameterList& list,
                                 const PackedOrigin& origin, uint64_t limit) {
   const std::filesystem::path folder = path.parent_path();
-  if (auto made = MakeFolder(folder, 0777); !made) return made;  // less what umask takes: weights are no secret
+  SKALD_TRY(MakeFolder(folder, 0777));  // less what umask takes: weights are no secret
   // As large as weights: those of writers that were killed do not stay for ever.
   (void)RemoveUnfinishedFiles(folder, [](std::string_view name) {
     if (name.ends_with(kRecordSuffix)) name.remove_suffix(kRecordSuffix.size());
     return name.ends_with(kPackedSuffix);
   });
-  if (auto room = MakeRoom(path, MemoryBytes(list), limit); !room) return room;
-  if (auto written = WritePackedFile(path, list, origin); !written) return written;
+  SKALD_TRY(MakeRoom(path, MemoryBytes(list), limit));
+  SKALD_TRY(WritePackedFile(path, list, origin));
   if (const auto file = PackedFile::Open(path)) Remember(**file);
   return {};
 }
 
 }  // namespace internal
 
-// Fills what `list` refers to with the weights of a checkpoint, mapped from the packed file that
-// LoadOptions::cache_folder has of it. Where there is none, or one of another model or version, damaged, planted by
-// somebody else, or from before the checkpoint changed, calls `load`, which fills it, and writes it. Where that fails
-// the weights stay in memory, and LoadOptions::on_warning learns why. A rank, which has no whole weights, takes its
-// part of what one process has written, and writes nothing. Safe for concurrent calls, also of several processes.
-// Errors: those of `load`, and a checkpoint whose files cannot be read.
+/// Fills what `list` refers to with the weights of a checkpoint, mapped from the packed file that
+/// LoadOptions::cache_folder has of it. Where there is none, or one of another model or version, damaged, planted by
+/// somebody else, or from before the checkpoint changed, calls `load`, which fills it, and writes it. Where that fails
+/// the weights stay in memory, and LoadOptions::on_warning learns why. A rank, which has no whole weights, takes its
+/// part of what one process has written, and writes nothing. Safe for concurrent calls, also of several processes.
+/// Errors: those of `load`, and a checkpoint whose files cannot be read.
 inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const ParameterList& list,
                                      const LoadOptions& options, const std::function<Result<void>()>& load) {
   return NoThrow(checkpoint.path.native(), [&]() -> Result<void> {
-    const auto source = DescribeSource(checkpoint.path);
-    if (!source) return Failure(source.error());
+    SKALD_ASSIGN(const auto source, DescribeSource(checkpoint.path));
     const auto cached = PackedCachePath(options.cache_folder, checkpoint.path, options.dtype);
     const auto read = [&]() -> Result<void> {
       if (!cached) return Failure(cached.error());
-      return internal::ReadCached(*cached, list, checkpoint.model, *source, options);
+      return internal::ReadCached(*cached, list, checkpoint.model, source, options);
     };
     if (read()) return {};
-    if (auto loaded = load(); !loaded) return loaded;
+    SKALD_TRY(load());
     if (options.share.ranks > 1) return {};
-    const PackedOrigin origin = {checkpoint.name, checkpoint.model, options.dtype, *source};
-    Result<void> kept = cached ? internal::CheckUnchanged(checkpoint.path, *source) : Failure(cached.error());
+    const PackedOrigin origin = {checkpoint.name, checkpoint.model, options.dtype, source};
+    Result<void> kept = cached ? internal::CheckUnchanged(checkpoint.path, source) : Failure(cached.error());
     if (kept) kept = internal::WriteCached(*cached, list, origin, options.cache_bytes);
     if (kept) kept = read();
     if (!kept && options.on_warning) {

@@ -30,13 +30,13 @@
 namespace skald {
 namespace internal {
 
-// The record's content, in the byte order of the machine: it means nothing elsewhere.
+/// The record's content, in the byte order of the machine: it means nothing elsewhere.
 struct PackedRecord {
   std::array<char, 8> magic = {'S', 'k', 'a', 'l', 'd', 'C', 'h', '1'};
   uint64_t inode = 0, bytes = 0;
-  int64_t modified = 0, changed = 0;  // nanoseconds since 1970
+  int64_t modified = 0, changed = 0;  ///< nanoseconds since 1970
   uint64_t header_checksum = 0;
-  uint64_t checksum = 0;  // of all fields before
+  uint64_t checksum = 0;  ///< of all fields before
 };
 static_assert(sizeof(PackedRecord) == 56);
 
@@ -53,15 +53,15 @@ inline PackedRecord RecordOf(const struct stat& status, uint64_t header_checksum
   return record;
 }
 
-// Of the name of such a file, behind that of the packed file.
+/// Of the name of such a file, behind that of the packed file.
 inline constexpr std::string_view kRecordSuffix = ".verified";
 
 inline std::filesystem::path RecordPath(const std::filesystem::path& packed) {
   return std::filesystem::path(packed) += kRecordSuffix;
 }
 
-// Remembers that the file, as it was when it was opened, is whole. What keeps that from being written down does not
-// matter to whoever loads the file.
+/// Remembers that the file, as it was when it was opened, is whole. What keeps that from being written down does not
+/// matter to whoever loads the file.
 inline void Remember(const PackedFile& file) {
   const PackedRecord record = RecordOf(file.status(), file.header_checksum());
   auto sink = FileSink::CreateAnew(RecordPath(file.path()), 0644);
@@ -75,8 +75,8 @@ inline bool IsRemembered(const PackedFile& file) {
          std::memcmp(record->bytes().data(), &expected, sizeof(expected)) == 0;
 }
 
-// Whether what was checked is what lies at the file's path now, and for so long that a change since would have another
-// time, however coarse the file system's clock.
+/// Whether what was checked is what lies at the file's path now, and for so long that a change since would have another
+/// time, however coarse the file system's clock.
 inline bool HasSettled(const PackedFile& file) {
   constexpr int64_t kCoarsestClock = 2'000'000'000;
   struct stat now;
@@ -88,12 +88,12 @@ inline bool HasSettled(const PackedFile& file) {
 
 }  // namespace internal
 
-// Compares the weights with their checksums where `options` ask for it. Error: kDataLoss, naming what is damaged.
+/// Compares the weights with their checksums where `options` ask for it. Error: kDataLoss, naming what is damaged.
 inline Result<void> CheckPackedWeights(const PackedFile& file, const LoadOptions& options) {
   return NoThrow(file.path().native(), [&]() -> Result<void> {
     const bool once = options.packed_check == PackedCheck::kOnce;
     if (options.packed_check == PackedCheck::kNever || (once && internal::IsRemembered(file))) return {};
-    if (auto whole = file.Verify(options.threads); !whole) return whole;
+    SKALD_TRY(file.Verify(options.threads));
     if (once && internal::HasSettled(file)) internal::Remember(file);
     return {};
   });

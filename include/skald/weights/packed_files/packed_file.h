@@ -21,41 +21,41 @@
 
 namespace skald {
 
-// Immutable, safe for concurrent use. A file that is mapped must not be written to while it is open; WritePackedFile
-// puts a new one in its place instead.
+/// Immutable, safe for concurrent use. A file that is mapped must not be written to while it is open; WritePackedFile
+/// puts a new one in its place instead.
 class PackedFile {
  public:
   // Whether the file at `path` begins as packed files do.
   static bool Recognises(const std::filesystem::path& path) noexcept;
 
-  // Maps the file, or reads it with Use::kCopy, and checks header and table: which model it is of, and that it is as
-  // long as it should be. The rest is compared with its checksums only by Attachment and Verify. Errors: those of
-  // MappedFile and ParsePacked.
+  /// Maps the file, or reads it with Use::kCopy, and checks header and table: which model it is of, and that it is as
+  /// long as it should be. The rest is compared with its checksums only by Attachment and Verify. Errors: those of
+  /// MappedFile and ParsePacked.
   static Result<std::shared_ptr<const PackedFile>> Open(const std::filesystem::path& path,
                                                         MappedFile::Use use = MappedFile::Use::kKeep);
 
   const PackedTable& table() const { return table_; }
   const std::filesystem::path& path() const { return path_; }
 
-  // Of the file when it was opened: see MappedFile.
+  /// Of the file when it was opened: see MappedFile.
   const struct stat& status() const { return map_.status(); }
   bool is_trusted() const { return map_.is_trusted(); }
 
-  // Which is another one whenever anything in the header or the table is.
+  /// Which is another one whenever anything in the header or the table is.
   uint64_t header_checksum() const;
 
   std::span<const std::byte> BytesOf(const PackedRange& range) const;
 
-  // Tells the system that these of the file's bytes are wanted soon.
+  /// Tells the system that these of the file's bytes are wanted soon.
   void WillRead(std::span<const std::byte> bytes) const { map_.WillRead(bytes); }
-  // Tells it that the bytes that were read need not count as this process's memory any longer.
+  /// Tells it that the bytes that were read need not count as this process's memory any longer.
   void LetGo() const { map_.LetGo(); }
 
-  // The content of the attached file of this name; kNotFound if there is none, kDataLoss if it is damaged.
+  /// The content of the attached file of this name; kNotFound if there is none, kDataLoss if it is damaged.
   Result<std::string_view> Attachment(std::string_view name) const;
 
-  // Reads everything, on `threads` threads, and compares it with its checksums; the padding must be zeros. Error:
-  // kDataLoss, naming what is damaged.
+  /// Reads everything, on `threads` threads, and compares it with its checksums; the padding must be zeros. Error:
+  /// kDataLoss, naming what is damaged.
   Result<void> Verify(unsigned threads = 1) const;
 
  private:
@@ -73,11 +73,11 @@ class PackedFile {
   PackedTable table_;
 };
 
-// Fills what `list` refers to from `file`, or the list's share of it. Matrices lie in its mapping and keep it alive;
-// those of a rank that are not whole panels one behind the other are copied, and so are all unless `in_place`. Errors,
-// after which nothing has changed: kInvalidArgument where it was packed for another model than the one with the
-// fingerprint `model`, kDataLoss where it contradicts itself. Those of memory that is not there: then the list may be
-// filled in part.
+/// Fills what `list` refers to from `file`, or the list's share of it. Matrices lie in its mapping and keep it alive;
+/// those of a rank that are not whole panels one behind the other are copied, and so are all unless `in_place`. Errors,
+/// after which nothing has changed: kInvalidArgument where it was packed for another model than the one with the
+/// fingerprint `model`, kDataLoss where it contradicts itself. Those of memory that is not there: then the list may be
+/// filled in part.
 Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list, uint64_t model,
                            bool in_place = true);
 

@@ -27,8 +27,8 @@ namespace skald::internal {
 
 inline constexpr std::string_view kPackedSuffix = ".packed";
 
-// Whether a file is called as PackedCachePath names them: <name>-<hash>-<type>.packed. A folder may hold others, which
-// are not ours to remove.
+/// Whether a file is called as PackedCachePath names them: <name>-<hash>-<type>.packed. A folder may hold others, which
+/// are not ours to remove.
 inline bool IsCachedName(std::string_view name) {
   if (!name.ends_with(kPackedSuffix)) return false;
   name.remove_suffix(kPackedSuffix.size());
@@ -39,7 +39,7 @@ inline bool IsCachedName(std::string_view name) {
   return hash != name.npos && name[hash] == '-' && hash + 1 < name.size();
 }
 
-// Notes that the packed file at `path` is being used. Where it cannot, the file counts as used when it was written.
+/// Notes that the packed file at `path` is being used. Where it cannot, the file counts as used when it was written.
 inline void NoteUse(const std::filesystem::path& path) {
   (void)::utimensat(AT_FDCWD, RecordPath(path).c_str(), nullptr, 0);
 }
@@ -47,37 +47,35 @@ inline void NoteUse(const std::filesystem::path& path) {
 struct CachedFile {
   std::filesystem::path path;
   uint64_t bytes;
-  int64_t used;  // nanoseconds since 1970
+  int64_t used;  ///< nanoseconds since 1970
 };
 
 inline Result<std::vector<CachedFile>> CachedFilesIn(const std::filesystem::path& folder) {
   std::vector<CachedFile> files;
-  auto listed = ForEachEntry(folder, [&](const dirent& entry) {
+  SKALD_TRY(ForEachEntry(folder, [&](const dirent& entry) {
     struct stat file, record;
     const std::filesystem::path path = folder / entry.d_name;
     if (!IsCachedName(entry.d_name) || ::lstat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
     const bool recorded = ::lstat(RecordPath(path).c_str(), &record) == 0;
     files.push_back({path, static_cast<uint64_t>(file.st_size), Nanoseconds(recorded ? record.st_mtim : file.st_mtim)});
-  });
-  if (!listed) return Failure(listed.error());
+  }));
   return files;
 }
 
-// Removes files from `folder` until one of `bytes` at `path`, whether it is there yet or not, fits within `limit`
-// beside those that are left. Programs that have them mapped keep them. Errors, after which nothing was removed:
-// kResourceExhausted for a file that is larger than the limit, and a folder that cannot be read.
+/// Removes files from `folder` until one of `bytes` at `path`, whether it is there yet or not, fits within `limit`
+/// beside those that are left. Programs that have them mapped keep them. Errors, after which nothing was removed:
+/// kResourceExhausted for a file that is larger than the limit, and a folder that cannot be read.
 inline Result<void> MakeRoom(const std::filesystem::path& path, uint64_t bytes, uint64_t limit) {
   if (bytes > limit) {
     return Fail(ErrorCode::kResourceExhausted,
                 Concat({path.string(), ": would take ", std::to_string(bytes), " bytes, expected at most ",
                         std::to_string(limit), " (LoadOptions::cache_bytes)"}));
   }
-  auto files = CachedFilesIn(path.parent_path());
-  if (!files) return Failure(files.error());
-  std::erase_if(*files, [&](const CachedFile& file) { return file.path == path; });
-  std::ranges::sort(*files, std::ranges::greater(), &CachedFile::used);
+  SKALD_ASSIGN(auto files, CachedFilesIn(path.parent_path()));
+  std::erase_if(files, [&](const CachedFile& file) { return file.path == path; });
+  std::ranges::sort(files, std::ranges::greater(), &CachedFile::used);
   uint64_t room = limit - bytes;
-  for (const CachedFile& file : *files) {
+  for (const CachedFile& file : files) {
     if (file.bytes <= room) {
       room -= file.bytes;
     } else {

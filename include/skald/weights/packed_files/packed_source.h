@@ -11,10 +11,10 @@
 #include "skald/base/result.h"
 
 namespace skald {
-// Describes the checkpoint at `path` (a folder or a file) in a line for each of its files: name, bytes, time of
-// modification in the file system library's units, and the XXH64 of the first megabyte, which holds the file's header.
-// Reads no more than that; a change of content that leaves all four as they are is not seen. Where the folder lies does
-// not matter.
+/// Describes the checkpoint at `path` (a folder or a file) in a line for each of its files: name, bytes, time of
+/// modification in the file system library's units, and the XXH64 of the first megabyte, which holds the file's header.
+/// Reads no more than that; a change of content that leaves all four as they are is not seen. Where the folder lies
+/// does not matter.
 Result<std::string> DescribeSource(const std::filesystem::path& path);
 
 }  // namespace skald

@@ -20,11 +20,11 @@
 
 namespace skald::internal {
 
-// Neighbouring rows of a panel, and where they go to in another one.
+/// Neighbouring rows of a panel, and where they go to in another one.
 struct LaneCopy {
   size_t from, to, count;
 
-  // Arrays [bytes / kLanes / lane_bytes][kLanes] of elements of lane_bytes.
+  /// Arrays [bytes / kLanes / lane_bytes][kLanes] of elements of lane_bytes.
   void operator()(const std::byte* from_array, size_t bytes, size_t lane_bytes, std::byte* to_array) const {
     for (size_t line = 0; line < bytes; line += kLanes * lane_bytes) {
       std::memcpy(to_array + line + to * lane_bytes, from_array + line + from * lane_bytes, count * lane_bytes);
@@ -32,7 +32,7 @@ struct LaneCopy {
   }
 };
 
-// Copies rows of a pack. Codes of one row are in words of four bytes; what belongs to groups are elements.
+/// Copies rows of a pack. Codes of one row are in words of four bytes; what belongs to groups are elements.
 template <class T>
 requires kIsGrouped<T>
 void CopyLanes(const T& from, const LaneCopy& lanes, T& to) {
@@ -52,7 +52,7 @@ void CopyLanes(const T& from, const LaneCopy& lanes, T& to) {
   copy(from.codes, to.codes, 4);
 }
 
-// Copies rows of a panel.
+/// Copies rows of a panel.
 template <class T>
 void CopyLanes(const std::byte* from, const LaneCopy& lanes, size_t cols, std::byte* to) {
   if constexpr (kIsGrouped<T>) {
@@ -64,7 +64,7 @@ void CopyLanes(const std::byte* from, const LaneCopy& lanes, size_t cols, std::b
   }
 }
 
-// Copies rows [rows.begin, rows.end) of a packed matrix to row `first` of another one and those behind it.
+/// Copies rows [rows.begin, rows.end) of a packed matrix to row `first` of another one and those behind it.
 template <class T>
 void CopyRows(const std::byte* from, const PartitionedRange& rows, size_t cols, size_t first, std::byte* to) {
   const size_t panel_bytes = PackedBytes<T>(kLanes, cols);
@@ -83,8 +83,8 @@ void CopyRows(const std::byte* from, const PartitionedRange& rows, size_t cols, 
   }
 }
 
-// Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`. Reads no panel that has
-// none of them.
+/// Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`. Reads no panel that has
+/// none of them.
 inline Matrix CopyRows(const std::byte* whole, DType dtype, size_t cols, std::span<const PartitionedRange> ranges) {
   size_t rows = 0;
   for (const PartitionedRange& range : ranges) rows += range.size();

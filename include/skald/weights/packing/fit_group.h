@@ -21,13 +21,13 @@
 
 namespace skald::internal {
 
-// Returns 1 / scale, or 0 where that would overflow: such a group is zero.
+/// Returns 1 / scale, or 0 where that would overflow: such a group is zero.
 inline float InverseOf(float scale) { return std::abs(scale) < 0x1p-100f ? 0.0f : 1.0f / scale; }
 
-// Returns the value of largest magnitude, the first one of several.
+/// Returns the value of largest magnitude, the first one of several.
 float ExtremeOf(const float* values, size_t count);
 
-// The values of T's list on both sides of those from an integer to the next, in the order of the list.
+/// The values of T's list on both sides of those from an integer to the next, in the order of the list.
 template <ListsValues T>
 struct Neighbours {
   struct Pair {
@@ -51,7 +51,7 @@ struct Neighbours {
 template <ListsValues T>
 inline constexpr Neighbours<T> kNeighbours;
 
-// Returns the value of T's list that is nearest, the first one of two.
+/// Returns the value of T's list that is nearest, the first one of two.
 template <ListsValues T>
 int8_t NearestValue(float value) {
   const float limited = std::max(-128.0f, std::min(127.0f, value));  // beyond are no values
@@ -59,15 +59,15 @@ int8_t NearestValue(float value) {
   return std::abs(value - second) < std::abs(value - first) ? second : first;
 }
 
-// The codes of a group, less the code for zero, or values of T's list.
+/// The codes of a group, less the code for zero, or values of T's list.
 template <class T>
 using GroupCodes = float[T::kGroup];
 
-// The largest of T's codes that are no values of a list.
+/// The largest of T's codes that are no values of a list.
 template <class T>
 inline constexpr int kLargestCode = (1 << T::kCodeBits) - 1 - T::kZero;
 
-// Writes the codes nearest to (values + minimum) * inverse, whatever the values are.
+/// Writes the codes nearest to (values + minimum) * inverse, whatever the values are.
 template <class T>
 void EncodeGroup(const float* HWY_RESTRICT values, float inverse, float minimum, float* HWY_RESTRICT codes) {
   constexpr int32_t kLeast = -T::kZero, kLargest = kLargestCode<T>;
@@ -95,12 +95,12 @@ float SumOf(const float (&terms)[kCount]) {
   return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
-// value = scale * code - minimum, which is not negative and 0 for types without minima.
+/// value = scale * code - minimum, which is not negative and 0 for types without minima.
 struct GroupFit {
   float scale = 0.0f, minimum = 0.0f;
 };
 
-// What squared errors depend on: the sums over a group of its values, its codes, their squares, and their products.
+/// What squared errors depend on: the sums over a group of its values, its codes, their squares, and their products.
 struct GroupSums {
   float values = 0.0f, codes = 0.0f, squares = 0.0f, products = 0.0f;
 };
@@ -114,7 +114,7 @@ GroupSums SumsOf(const float* values, const GroupCodes<T>& codes) {
   return {SumOf(copies), SumOf(codes), SumOf(squares), SumOf(products)};
 }
 
-// Returns the sum of squared errors, less that of the values' squares.
+/// Returns the sum of squared errors, less that of the values' squares.
 template <class T>
 float ErrorOf(const GroupFit& fit, const GroupSums& sums) {
   const float scale = fit.scale, minimum = fit.minimum;
@@ -122,7 +122,7 @@ float ErrorOf(const GroupFit& fit, const GroupSums& sums) {
          minimum * (static_cast<float>(T::kGroup) * minimum + 2.0f * (sums.values - scale * sums.codes));
 }
 
-// Returns the fit for which ErrorOf is least.
+/// Returns the fit for which ErrorOf is least.
 template <class T>
 GroupFit LeastSquares(const GroupSums& sums) {
   if constexpr (HasOffsets<T>) {
@@ -137,8 +137,8 @@ GroupFit LeastSquares(const GroupSums& sums) {
   return {sums.squares > 0.0f ? sums.products / sums.squares : 0.0f, 0.0f};
 }
 
-// Returns the best fit, and its sums, among those for codes that reach as far as the values, up to one step less or one
-// step further.
+/// Returns the best fit, and its sums, among those for codes that reach as far as the values, up to one step less or
+/// one step further.
 template <class T>
 GroupFit FitGroup(const float* values, GroupSums& sums) {
   constexpr float kReaches[] = {0.0f, -1.0f, 1.0f};  // in steps

@@ -14,22 +14,22 @@
 
 namespace skald::internal {
 
-// Rows first, first + step and so on, `count` of them.
+/// Rows first, first + step and so on, `count` of them.
 struct RowOrder {
   size_t first, step, count;
 };
 
-// Of rows of `row_bytes` bytes.
+/// Of rows of `row_bytes` bytes.
 std::vector<std::byte> GatherRows(std::span<const std::byte> rows, size_t row_bytes, const RowOrder& order);
 
-// Of a matrix [cols, rows], whose columns are the rows.
+/// Of a matrix [cols, rows], whose columns are the rows.
 std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t cols, size_t element_bytes,
                                      const RowOrder& order);
 
-// The numbers of group-quantised rows, `count` of them, as the bytes of floats.
+/// The numbers of group-quantised rows, `count` of them, as the bytes of floats.
 std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format, size_t count);
 
-// Of codes [rows, blocks, 16] and scales [rows, blocks], `blocks` to a row. Returns rows of GGUF's blocks.
+/// Of codes [rows, blocks, 16] and scales [rows, blocks], `blocks` to a row. Returns rows of GGUF's blocks.
 std::vector<std::byte> GatherMxfp4(std::span<const std::byte> codes, std::span<const std::byte> scales, size_t blocks,
                                    const RowOrder& order);
 

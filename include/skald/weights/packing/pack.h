@@ -29,7 +29,7 @@ using PackFunction = void (*)(std::span<const PackSource> sources, size_t panel_
 
 }  // namespace internal
 
-// Packs matrices of one type.
+/// Packs matrices of one type.
 struct WeightPacker {
   DType type;
   internal::PackFunction pack_panels;
@@ -39,7 +39,7 @@ namespace internal {
 
 #ifdef SKALD_COMPILED
 
-// The packer of a type: all of them are compiled.
+/// The packer of a type: all of them are compiled.
 WeightPacker PackerOf(DType type);
 
 template <class... Ts>
@@ -57,18 +57,18 @@ std::span<const WeightPacker> PackersOf(WeightTypeList<Ts...>);
 
 }  // namespace internal
 
-// Returns the packers of the types in a WeightTypeList: of those that a program's matrices may have. With headers alone
-// no others are compiled.
+/// Returns the packers of the types in a WeightTypeList: of those that a program's matrices may have. With headers
+/// alone no others are compiled.
 template <class List>
 std::span<const WeightPacker> WeightPackersOf() {
   return internal::PackersOf(List{});
 }
 
-// Appends the `count` elements at `source`, converted exactly, to `values`.
+/// Appends the `count` elements at `source`, converted exactly, to `values`.
 void AppendFloats(const std::byte* source, DType dtype, size_t count, std::vector<float>& values);
 
-// Returns the sources stacked to a packed matrix of the packer's type. Calls `packed(rows)`, if given, from this thread
-// each time that further `rows` rows are done.
+/// Returns the sources stacked to a packed matrix of the packer's type. Calls `packed(rows)`, if given, from this
+/// thread each time that further `rows` rows are done.
 Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, const WeightPacker& packer, ExecutorRef executor,
                   const std::function<void(size_t rows)>& packed = {});
 

@@ -23,17 +23,17 @@
 
 namespace skald::internal {
 
-// One group of a packed type T.
+/// One group of a packed type T.
 template <class T>
 struct WeightGroup {
   float scale, offset;
   int8_t codes[T::kGroup];
 };
 
-// Returns `value`, rounded to the nearest integer, halves upwards, and limited to [0, limit]. NaN becomes 0.
+/// Returns `value`, rounded to the nearest integer, halves upwards, and limited to [0, limit]. NaN becomes 0.
 int RoundedUpTo(int limit, float value);
 
-// The codes of values in T's list.
+/// The codes of values in T's list.
 template <ListsValues T>
 struct CodesOfValues {
   constexpr CodesOfValues() {
@@ -44,7 +44,7 @@ struct CodesOfValues {
 template <ListsValues T>
 inline constexpr CodesOfValues<T> kCodesOfValues;
 
-// Returns the code of T that stands for a value.
+/// Returns the code of T that stands for a value.
 template <class T>
 unsigned CodeOf(int value) {
   if constexpr (ListsValues<T>)
@@ -53,11 +53,11 @@ unsigned CodeOf(int value) {
     return static_cast<unsigned>(value + T::kZero);
 }
 
-// The quantisers below take T::kGroup finite values. They are GGML's (ggml-quants.c, quantize_row_q8_0_ref and
-// quantize_row_q4_0_ref): codes come from the scale before its rounding to binary16.
+/// The quantisers below take T::kGroup finite values. They are GGML's (ggml-quants.c, quantize_row_q8_0_ref and
+/// quantize_row_q4_0_ref): codes come from the scale before its rounding to binary16.
 WeightGroup<Q8_0> QuantizeGroup(const float* values, WeightGroup<Q8_0> group);
 
-// The value of largest magnitude gets the code 0, which has no counterpart of the other sign.
+/// The value of largest magnitude gets the code 0, which has no counterpart of the other sign.
 template <class T>
 requires(!HasOffsets<T> && !ListsValues<T>)  //
     WeightGroup<T> QuantizeGroup(const float* values, WeightGroup<T> group) {
@@ -72,7 +72,7 @@ requires(!HasOffsets<T> && !ListsValues<T>)  //
   return group;
 }
 
-// The smallest value is the offset (quantize_row_q4_1_ref).
+/// The smallest value is the offset (quantize_row_q4_1_ref).
 template <class T>
 requires HasOffsets<T> WeightGroup<T> QuantizeGroup(const float* values, WeightGroup<T> group) {
   constexpr int kLargest = kLargestCode<T>;
@@ -88,19 +88,19 @@ requires HasOffsets<T> WeightGroup<T> QuantizeGroup(const float* values, WeightG
 
 WeightGroup<IQ4_NL> QuantizeGroup(const float* values, WeightGroup<IQ4_NL> group);
 
-// The largest magnitude is 4 to 8 of four-bit floats, of which the largest is 6 (Microscaling Formats, 6.3).
+/// The largest magnitude is 4 to 8 of four-bit floats, of which the largest is 6 (Microscaling Formats, 6.3).
 WeightGroup<MXFP4> QuantizeGroup(const float* values, WeightGroup<MXFP4> group);
 
-// The smallest value gets the code -127, the largest 127.
+/// The smallest value gets the code -127, the largest 127.
 WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> group);
 
-// Whether T means exactly what groups of this format mean.
+/// Whether T means exactly what groups of this format mean.
 template <class T>
 bool HoldsExactly(const GroupFormat& format) {
   return format.packed == kDTypeOf<T> || (std::is_same_v<T, Q6A> && format.FitsQ6A()) || std::is_same_v<T, Q8A>;
 }
 
-// Returns one group of T from the CodeGroups that make it up, which have one scale and offset.
+/// Returns one group of T from the CodeGroups that make it up, which have one scale and offset.
 template <class T>
 WeightGroup<T> JoinGroups(const CodeGroup* groups) {
   WeightGroup<T> joined = {groups->scale, groups->offset, {}};
@@ -114,7 +114,7 @@ inline void StoreScale(float scale, float& to) { to = scale; }
 void StoreScale(float scale, uint16_t& half);
 void StoreScale(float scale, uint8_t& exponent);
 
-// Writes group `index` of one output of a pack.
+/// Writes group `index` of one output of a pack.
 template <class T>
 void StoreGroup(const WeightGroup<T>& group, size_t index, size_t lane, T& pack) {
   StoreScale(group.scale, pack.scales[index][lane]);
@@ -128,7 +128,7 @@ void StoreGroup(const WeightGroup<T>& group, size_t index, size_t lane, T& pack)
   }
 }
 
-// Packs elements [begin, begin + count) of a row; begin is a multiple of 256, and count at most 256.
+/// Packs elements [begin, begin + count) of a row; begin is a multiple of 256, and count at most 256.
 template <class T>
 void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane, T* packs) {
   WeightGroup<T> groups[256 / T::kGroup];
@@ -145,7 +145,7 @@ void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane
   for (size_t g = 0; g < num_groups; ++g) StoreGroup(groups[g], g % T::kGroups, lane, packs[g / T::kGroups]);
 }
 
-// Writes the scales of one output of a pack.
+/// Writes the scales of one output of a pack.
 template <NestedScales T>
 void StoreScales(const CodeBlock& block, size_t lane, T& pack) {
   StoreScale(block.scale, pack.scale[lane]);
@@ -161,10 +161,10 @@ void StoreScales(const CodeBlock& block, size_t lane, T& pack) {
   }
 }
 
-// Codes that count from below zero have the minimum -zero * scale.
+/// Codes that count from below zero have the minimum -zero * scale.
 void StoreScales(const CodeBlock& block, size_t lane, Q6A& pack);
 
-// Writes the block of one output of a pack.
+/// Writes the block of one output of a pack.
 template <NestedScales T>
 void StoreBlock(const CodeBlock& block, size_t lane, T& pack) {
   StoreScales(block, lane, pack);
@@ -177,7 +177,7 @@ void StoreBlock(const CodeBlock& block, size_t lane, T& pack) {
   }
 }
 
-// Packs elements [begin, begin + count) of a row; begin is a multiple of 256, and count at most 256.
+/// Packs elements [begin, begin + count) of a row; begin is a multiple of 256, and count at most 256.
 template <NestedScales T>
 void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane, T* pack) {
   if (row.format != nullptr && HoldsExactly<T>(*row.format)) {
@@ -191,7 +191,7 @@ void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane
   }
 }
 
-// Writes one panel of `cols` columns to `output`, which is zero.
+/// Writes one panel of `cols` columns to `output`, which is zero.
 template <class T>
 requires kIsGrouped<T>
 void PackPanel(const PackRow (&rows)[kLanes], size_t cols, T* output) {

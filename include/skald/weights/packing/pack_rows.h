@@ -20,19 +20,19 @@
 
 namespace skald {
 
-// A row-major [rows, cols] tensor that becomes the next `rows` rows of a stacked matrix.
+/// A row-major [rows, cols] tensor that becomes the next `rows` rows of a stacked matrix.
 struct PackSource {
-  const std::byte* bytes;  // of any alignment
-  DType dtype;             // kF32, kF16 or kBF16; not read if there is a `format`
+  const std::byte* bytes;  ///< of any alignment
+  DType dtype;             ///< kF32, kF16 or kBF16; not read if there is a `format`
   size_t rows;
-  const GroupFormat* format = nullptr;  // of a group-quantised tensor; `cols` is a multiple of its block_elements
+  const GroupFormat* format = nullptr;  ///< of a group-quantised tensor; `cols` is a multiple of its block_elements
 };
 
 size_t RowBytes(const PackSource& source, size_t cols);
 
 namespace internal {
 
-// Converts the kTile elements at `source` to T. The fixed count lets compilers vectorise each loop.
+/// Converts the kTile elements at `source` to T. The fixed count lets compilers vectorise each loop.
 template <class T>
 void ConvertTile(const std::byte* source, DType dtype, T* HWY_RESTRICT output) {
   if (dtype == kDTypeOf<T>) {
@@ -52,8 +52,8 @@ void ConvertTile(const std::byte* source, DType dtype, T* HWY_RESTRICT output) {
   }
 }
 
-// Converts the first `count` <= kTile elements at `source`, and nothing after them, to T; the rest
-// becomes zero.
+/// Converts the first `count` <= kTile elements at `source`, and nothing after them, to T; the rest
+/// becomes zero.
 template <class T>
 void ConvertElements(const std::byte* source, DType dtype, size_t count, T* HWY_RESTRICT output) {
   if (count == kTile) return ConvertTile(source, dtype, output);
@@ -62,18 +62,18 @@ void ConvertElements(const std::byte* source, DType dtype, size_t count, T* HWY_
   ConvertTile(padded, dtype, output);
 }
 
-// One source row of a panel; `bytes` is null for the padding below the last row.
+/// One source row of a panel; `bytes` is null for the padding below the last row.
 struct PackRow {
   const std::byte* bytes = nullptr;
   DType dtype = DType::kF32;
   const GroupFormat* format = nullptr;
 };
 
-// Decodes the blocks of a group-quantised row that hold elements [begin, end), of whole blocks.
+/// Decodes the blocks of a group-quantised row that hold elements [begin, end), of whole blocks.
 void DecodeGroups(const PackRow& row, size_t begin, size_t end, CodeGroup* groups);
 
-// Writes elements [begin, begin + count) of a row, begin a multiple of kTile and count at most kTile, to `output` as T
-// and zeros up to kTile.
+/// Writes elements [begin, begin + count) of a row, begin a multiple of kTile and count at most kTile, to `output` as T
+/// and zeros up to kTile.
 template <class T>
 void ReadTile(const PackRow& row, size_t begin, size_t count, T* HWY_RESTRICT output) {
   if (row.format == nullptr) {
@@ -89,7 +89,7 @@ void ReadTile(const PackRow& row, size_t begin, size_t count, T* HWY_RESTRICT ou
   std::fill(output + count, output + kTile, FromFloat<T>(0.0f));
 }
 
-// Writes one panel of `cols` columns to `output`, in the packed order of T.
+/// Writes one panel of `cols` columns to `output`, in the packed order of T.
 template <class T>
 requires(!kIsGrouped<T>) void PackPanel(const PackRow (&rows)[kLanes], size_t cols, T* HWY_RESTRICT output) {
   for (size_t begin = 0; begin < cols; begin += kTile, output += kTile * kLanes) {

@@ -18,7 +18,7 @@
 
 namespace skald::internal {
 
-// The range of the numbers that multiply a scale. Those that multiply a minimum begin at 0 and end alike.
+/// The range of the numbers that multiply a scale. Those that multiply a minimum begin at 0 and end alike.
 template <NestedScales T>
 inline constexpr int kLargestNumber = HasOffsets<T> ? 63 : 31;
 template <>
@@ -28,16 +28,16 @@ inline constexpr int kLargestNumber<Q6_K> = 127;
 template <NestedScales T>
 inline constexpr int kLeastNumber = HasOffsets<T> ? 0 : -kLargestNumber<T> - 1;
 
-// Returns the integer nearest to `value` within [least, largest]. NaN becomes the least.
+/// Returns the integer nearest to `value` within [least, largest]. NaN becomes the least.
 int RoundedWithin(int least, int largest, float value);
 
-// The numbers of a group: its scale and minimum are those of the block times these.
+/// The numbers of a group: its scale and minimum are those of the block times these.
 struct GroupNumbers {
   int scale, minimum;
 };
 
-// Returns the numbers for which a group of these sums errs least, where its scale may be one more or less than the
-// nearest to the one that fits it best.
+/// Returns the numbers for which a group of these sums errs least, where its scale may be one more or less than the
+/// nearest to the one that fits it best.
 template <NestedScales T>
 GroupNumbers NumbersFor(const GroupFit& fit, const GroupSums& sums, const GroupFit& block) {
   constexpr int kLeast = kLeastNumber<T>, kLargest = kLargestNumber<T>;
@@ -58,8 +58,8 @@ GroupNumbers NumbersFor(const GroupFit& fit, const GroupSums& sums, const GroupF
   return best;
 }
 
-// Returns the scale and minimum of the block for which groups of these numbers and sums err least; `block`, where
-// they determine none.
+/// Returns the scale and minimum of the block for which groups of these numbers and sums err least; `block`, where
+/// they determine none.
 template <NestedScales T, size_t kGroups>
 GroupFit FitBlock(const GroupNumbers (&numbers)[kGroups], const GroupSums (&sums)[kGroups], const GroupFit& block) {
   // As those of one group whose codes are multiplied by the numbers, and whose minima are.
@@ -79,8 +79,8 @@ GroupFit FitBlock(const GroupNumbers (&numbers)[kGroups], const GroupSums (&sums
   return squares > 0.0f ? GroupFit{products / squares, ones > 0.0f ? block.minimum : 0.0f} : block;
 }
 
-// Returns 256 finite values as numbers of T. Each group is fitted by itself; then its numbers, its codes, and the
-// block's scale and minimum are chosen in turns, each so that the squared error is least with the others as they are.
+/// Returns 256 finite values as numbers of T. Each group is fitted by itself; then its numbers, its codes, and the
+/// block's scale and minimum are chosen in turns, each so that the squared error is least with the others as they are.
 template <NestedScales T>
 CodeBlock QuantizeBlock(const float* values) {
   constexpr size_t kGroups = CodeBlock::kWeights / T::kGroup, kCodeGroups = T::kGroup / kCodeGroup;

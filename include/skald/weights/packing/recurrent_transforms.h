@@ -13,7 +13,7 @@
 
 namespace skald::internal {
 
-// Makes the row-major [rows, cols] matrix in `values` its transpose.
+/// Makes the row-major [rows, cols] matrix in `values` its transpose.
 inline void Transpose(std::vector<float>& values, size_t rows, size_t cols) {
   std::vector<float> transposed(values.size());
   for (size_t row = 0; row < rows; ++row) {
@@ -22,13 +22,13 @@ inline void Transpose(std::vector<float>& values, size_t rows, size_t cols) {
   values = std::move(transposed);
 }
 
-// A = -exp(A_log), the diagonal of a selective state space (arXiv:2312.00752, section 3.6). In double, rounded once.
+/// A = -exp(A_log), the diagonal of a selective state space (arXiv:2312.00752, section 3.6). In double, rounded once.
 inline void DecayFromLogarithm(std::vector<float>& values) {
   for (float& value : values) value = static_cast<float>(-std::exp(static_cast<double>(value)));
 }
 
-// -8 * softplus(p), by which the recurrence gate is multiplied to give the logarithm of the RG-LRU's decay
-// (arXiv:2402.19427, section 2.4). In double, rounded once; softplus in the form that cannot overflow.
+/// -8 * softplus(p), by which the recurrence gate is multiplied to give the logarithm of the RG-LRU's decay
+/// (arXiv:2402.19427, section 2.4). In double, rounded once; softplus in the form that cannot overflow.
 inline void DecayFromRgLruParameter(std::vector<float>& values) {
   for (float& value : values) {
     const double p = value;

@@ -30,7 +30,7 @@ inline uint32_t WordAt(const std::byte* source) {
   return word;
 }
 
-// Adds the bits of `mask` of kCount bytes, shifted right before that and left by `place` behind it, to codes.
+/// Adds the bits of `mask` of kCount bytes, shifted right before that and left by `place` behind it, to codes.
 template <size_t kCount>
 void AddBits(const std::byte* HWY_RESTRICT source, unsigned shift, unsigned mask, unsigned place,
              uint8_t* HWY_RESTRICT codes) {

@@ -22,7 +22,7 @@
 namespace skald {
 namespace internal {
 
-// Q8_0: a scale (binary16), 32 weights of a signed byte.
+/// Q8_0: a scale (binary16), 32 weights of a signed byte.
 inline void DecodeQ8_0(const std::byte* block, CodeGroup* groups) {
   for (size_t g = 0; g < 2; ++g) {
     groups[g].scale = HalfAt(block);
@@ -31,8 +31,8 @@ inline void DecodeQ8_0(const std::byte* block, CodeGroup* groups) {
   }
 }
 
-// Fills in 32 codes of 4 bits in 16 bytes, low halves first, with their fifth bits in `fifth`, the lowest for the
-// first.
+/// Fills in 32 codes of 4 bits in 16 bytes, low halves first, with their fifth bits in `fifth`, the lowest for the
+/// first.
 inline void DecodeNibbles(const std::byte* nibbles, uint32_t fifth, int zero, CodeGroup* groups) {
   for (size_t g = 0; g < 2; ++g) {
     uint8_t codes[kCodeGroup] = {};
@@ -44,14 +44,14 @@ inline void DecodeNibbles(const std::byte* nibbles, uint32_t fifth, int zero, Co
   }
 }
 
-// Q4_0: a scale (binary16), 32 weights of 4 bits, which count from -8.
+/// Q4_0: a scale (binary16), 32 weights of 4 bits, which count from -8.
 inline void DecodeQ4_0(const std::byte* block, CodeGroup* groups) {
   for (size_t g = 0; g < 2; ++g) groups[g].scale = HalfAt(block), groups[g].offset = 0.0f;
   DecodeNibbles(block + 2, 0, 8, groups);
 }
 
-// The rest of the first types begins with a scale (binary16); those whose names end in 1 have an offset behind it.
-// Q4_1: 32 weights of 4 bits. Q5_0 and Q5_1: four bytes with the fifth bits, 32 weights; those of Q5_0 count from -16.
+/// The rest of the first types begins with a scale (binary16); those whose names end in 1 have an offset behind it.
+/// Q4_1: 32 weights of 4 bits. Q5_0 and Q5_1: four bytes with the fifth bits, 32 weights; those of Q5_0 count from -16.
 inline void DecodeQ4_1(const std::byte* block, CodeGroup* groups) {
   for (size_t g = 0; g < 2; ++g) groups[g].scale = HalfAt(block), groups[g].offset = HalfAt(block + 2);
   DecodeNibbles(block + 4, 0, 0, groups);
@@ -65,7 +65,7 @@ inline void DecodeQ5_1(const std::byte* block, CodeGroup* groups) {
   DecodeNibbles(block + 8, WordAt(block + 4), 0, groups);
 }
 
-// 32 numbers of T's values, in 16 bytes, those in low halves first.
+/// 32 numbers of T's values, in 16 bytes, those in low halves first.
 template <class T>
 void DecodeListed(const std::byte* nibbles, float scale, CodeGroup* groups) {
   for (size_t g = 0; g < 2; ++g) {
@@ -74,7 +74,7 @@ void DecodeListed(const std::byte* nibbles, float scale, CodeGroup* groups) {
   }
 }
 
-// IQ4_NL: a scale (binary16), numbers. MXFP4: a byte e, numbers; the scale of the doubled values is 2^(e - 128).
+/// IQ4_NL: a scale (binary16), numbers. MXFP4: a byte e, numbers; the scale of the doubled values is 2^(e - 128).
 inline void DecodeIq4Nl(const std::byte* block, CodeGroup* groups) {
   DecodeListed<IQ4_NL>(block + 2, HalfAt(block), groups);
 }
@@ -82,8 +82,8 @@ inline void DecodeMxfp4(const std::byte* block, CodeGroup* groups) {
   DecodeListed<MXFP4>(block + 1, std::ldexp(1.0f, static_cast<int>(ByteAt(block, 0)) - 128), groups);
 }
 
-// IQ4_XS: the scale of the scales (binary16); two bytes with the upper two bits of the eight scales, four with the
-// lower four bits; they count from -32. Numbers of values, as in IQ4_NL, 32 at a time.
+/// IQ4_XS: the scale of the scales (binary16); two bytes with the upper two bits of the eight scales, four with the
+/// lower four bits; they count from -32. Numbers of values, as in IQ4_NL, 32 at a time.
 inline void DecodeIq4Xs(const std::byte* source, CodeBlock& block) {
   constexpr int kZero = 128;
   block.scale = HalfAt(source), block.minimum = 0.0f, block.zero = kZero;
@@ -99,10 +99,10 @@ inline void DecodeIq4Xs(const std::byte* source, CodeBlock& block) {
   }
 }
 
-// Q3_K: 32 bytes with the third bits, those of 32 weights at each bit; 64 bytes with the low two bits, 128 weights in
-// 32 of them, as in Q2_K; 12 bytes with 16 scales; the scale of the scales (binary16). Weights count from -4. Scales
-// count from -32: their low four bits are in the first 8 bytes, low halves first, their upper two bits in the last 4,
-// four scales at each bit pair.
+/// Q3_K: 32 bytes with the third bits, those of 32 weights at each bit; 64 bytes with the low two bits, 128 weights in
+/// 32 of them, as in Q2_K; 12 bytes with 16 scales; the scale of the scales (binary16). Weights count from -4. Scales
+/// count from -32: their low four bits are in the first 8 bytes, low halves first, their upper two bits in the last 4,
+/// four scales at each bit pair.
 inline void DecodeQ3K(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source + 108), block.minimum = 0.0f, block.zero = 4;
   for (size_t g = 0; g < 16; ++g) {
@@ -117,8 +117,8 @@ inline void DecodeQ3K(const std::byte* source, CodeBlock& block) {
   }
 }
 
-// Q2_K: 16 bytes with the scale (low half) and the minimum (high half) of 16 weights each; 256 weights of 2 bits; the
-// scale of the scales and that of the minima (binary16). Each 128 weights share 32 bytes, 32 of them at each bit pair.
+/// Q2_K: 16 bytes with the scale (low half) and the minimum (high half) of 16 weights each; 256 weights of 2 bits; the
+/// scale of the scales and that of the minima (binary16). Each 128 weights share 32 bytes, 32 of them at each bit pair.
 inline void DecodeQ2K(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source + 80), block.minimum = HalfAt(source + 82), block.zero = 0;
   for (size_t g = 0; g < 16; ++g) {
@@ -131,8 +131,8 @@ inline void DecodeQ2K(const std::byte* source, CodeBlock& block) {
   }
 }
 
-// Returns the scale (first) or minimum of 32 weights, `part` of eight, from the 12 bytes in which Q4_K and Q5_K keep
-// them: 6 bits each, those of the last four with their upper two bits above those of the first four.
+/// Returns the scale (first) or minimum of 32 weights, `part` of eight, from the 12 bytes in which Q4_K and Q5_K keep
+/// them: 6 bits each, those of the last four with their upper two bits above those of the first four.
 inline unsigned SixBits(const std::byte* source, size_t part, bool is_minimum) {
   const size_t at = part % 4 + (is_minimum ? 4 : 0);
   if (part < 4) return ByteAt(source, at) & 63;
@@ -140,8 +140,8 @@ inline unsigned SixBits(const std::byte* source, size_t part, bool is_minimum) {
   return low | ByteAt(source, at) >> 6 << 4;
 }
 
-// Fills in what a block of Q4_K or Q5_K has before its codes: the scale of the scales and that of the minima
-// (binary16), and these.
+/// Fills in what a block of Q4_K or Q5_K has before its codes: the scale of the scales and that of the minima
+/// (binary16), and these.
 inline void DecodeSixBitScales(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source), block.minimum = HalfAt(source + 2), block.zero = 0;
   for (size_t g = 0; g < 16; ++g) {
@@ -150,7 +150,7 @@ inline void DecodeSixBitScales(const std::byte* source, CodeBlock& block) {
   }
 }
 
-// Q4_K: scales; 256 weights of 4 bits, each 64 of them in 32 bytes, low halves first.
+/// Q4_K: scales; 256 weights of 4 bits, each 64 of them in 32 bytes, low halves first.
 inline void DecodeQ4K(const std::byte* source, CodeBlock& block) {
   DecodeSixBitScales(source, block);
   std::memset(block.codes, 0, sizeof(block.codes));
@@ -159,7 +159,7 @@ inline void DecodeQ4K(const std::byte* source, CodeBlock& block) {
   }
 }
 
-// Q5_K: scales; 32 bytes with the fifth bits, those of 32 weights at each bit; the rest as in Q4_K.
+/// Q5_K: scales; 32 bytes with the fifth bits, those of 32 weights at each bit; the rest as in Q4_K.
 inline void DecodeQ5K(const std::byte* source, CodeBlock& block) {
   DecodeSixBitScales(source, block);
   std::memset(block.codes, 0, sizeof(block.codes));
@@ -169,9 +169,9 @@ inline void DecodeQ5K(const std::byte* source, CodeBlock& block) {
   }
 }
 
-// Q6_K: 128 bytes with the low 4 bits, 64 with the high 2 bits, 16 scales of a signed byte, their scale (binary16).
-// Weights count from -32. Of each 128, the low bits lie in 64 bytes, those of the first 64 in the low halves, and the
-// high bits in 32 bytes, those of 32 weights at each bit pair.
+/// Q6_K: 128 bytes with the low 4 bits, 64 with the high 2 bits, 16 scales of a signed byte, their scale (binary16).
+/// Weights count from -32. Of each 128, the low bits lie in 64 bytes, those of the first 64 in the low halves, and the
+/// high bits in 32 bytes, those of 32 weights at each bit pair.
 inline void DecodeQ6K(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source + 208), block.minimum = 0.0f, block.zero = 32;
   for (size_t g = 0; g < 16; ++g) {
@@ -199,7 +199,7 @@ constexpr GroupFormat NestedFormat(DType packed, size_t block_bytes) {
 
 }  // namespace internal
 
-// Returns how a type of kGgufTypes is decoded, by its name, or null for a type that is no such one.
+/// Returns how a type of kGgufTypes is decoded, by its name, or null for a type that is no such one.
 inline const GroupFormat* FindGroupFormat(std::string_view type) {
   struct Entry {
     std::string_view name;

@@ -16,12 +16,12 @@
 
 namespace skald::internal {
 
-// Vectors of kElements elements of kBits bits, and what these stand for.
+/// Vectors of kElements elements of kBits bits, and what these stand for.
 template <size_t kElements, size_t kBits>
 struct VectorForm {
   int8_t magnitudes[1 << kBits];
 
-  // Returns element i of a vector, negative where bit i of `signs` is set.
+  /// Returns element i of a vector, negative where bit i of `signs` is set.
   constexpr int At(uint16_t vector, unsigned signs, size_t i) const {
     const int magnitude = magnitudes[vector >> (kBits * i) & ((1u << kBits) - 1)];
     return (signs >> i & 1) != 0 ? -magnitude : magnitude;
@@ -32,18 +32,18 @@ inline constexpr VectorForm<4, 3> kIq3XxsForm = {{2, 6, 10, 14, 18, 22, 26, 31}}
 inline constexpr VectorForm<4, 3> kIq3SForm = {{1, 3, 5, 7, 9, 11, 13, 15}};
 inline constexpr VectorForm<8, 2> kIq1Form = {{-8, 0, 8}};
 
-// Returns seven signs with an eighth such that an even number of them are set.
+/// Returns seven signs with an eighth such that an even number of them are set.
 constexpr unsigned EvenSigns(unsigned signs) { return signs | (std::popcount(signs) % 2 == 0 ? 0u : 1u << 7); }
 
-// Writes vector `v` of IQ2's, of 32: 8 weights of the scale d (2 s + 1) / 8.
+/// Writes vector `v` of IQ2's, of 32: 8 weights of the scale d (2 s + 1) / 8.
 inline void WriteIq2Vector(size_t v, float d, unsigned s, uint16_t vector, unsigned signs, CodeGroup* groups) {
   CodeGroup& group = groups[v / 2];
   group.scale = d * static_cast<float>(2 * s + 1) * 0.125f, group.offset = 0.0f;
   for (size_t i = 0; i < 8; ++i) group.codes[v % 2 * 8 + i] = static_cast<int8_t>(kIq2Form.At(vector, signs, i));
 }
 
-// IQ2_XXS: d (binary16); for each 32 weights the numbers of four vectors, then four times seven signs, from the lowest
-// bit on, and a 4-bit s.
+/// IQ2_XXS: d (binary16); for each 32 weights the numbers of four vectors, then four times seven signs, from the lowest
+/// bit on, and a 4-bit s.
 inline void DecodeIq2Xxs(const std::byte* block, CodeGroup* groups) {
   for (size_t v = 0; v < 32; ++v) {
     const std::byte* const part = block + 2 + v / 4 * 8;
@@ -53,12 +53,12 @@ inline void DecodeIq2Xxs(const std::byte* block, CodeGroup* groups) {
   }
 }
 
-// The four bits s of 16 weights.
+/// The four bits s of 16 weights.
 inline unsigned NibbleAt(const std::byte* source, size_t index) {
   return ByteAt(source, index / 2) >> (index % 2 * 4) & 15;
 }
 
-// IQ2_XS: d; 16 bits for each vector, nine with its number and seven signs; s for each 16 weights.
+/// IQ2_XS: d; 16 bits for each vector, nine with its number and seven signs; s for each 16 weights.
 inline void DecodeIq2Xs(const std::byte* block, CodeGroup* groups) {
   for (size_t v = 0; v < 32; ++v) {
     const unsigned both = HalfBitsAt(block + 2 + 2 * v);
@@ -67,8 +67,8 @@ inline void DecodeIq2Xs(const std::byte* block, CodeGroup* groups) {
   }
 }
 
-// IQ2_S: d; the low eight bits of the vectors' numbers; a byte of signs for each; the upper two bits of the numbers; s
-// for each 16 weights.
+/// IQ2_S: d; the low eight bits of the vectors' numbers; a byte of signs for each; the upper two bits of the numbers; s
+/// for each 16 weights.
 inline void DecodeIq2S(const std::byte* block, CodeGroup* groups) {
   for (size_t v = 0; v < 32; ++v) {
     const unsigned upper = ByteAt(block + 66, v / 4) >> (v % 4 * 2) & 3;
@@ -77,10 +77,10 @@ inline void DecodeIq2S(const std::byte* block, CodeGroup* groups) {
   }
 }
 
-// What codes of the blocks below count from.
+/// What codes of the blocks below count from.
 inline constexpr uint8_t kIqZero = 32;
 
-// Fills in 256 signed codes: those of four at a time by `vector(q)`, with the signs of eight by `signs(q / 2)`.
+/// Fills in 256 signed codes: those of four at a time by `vector(q)`, with the signs of eight by `signs(q / 2)`.
 template <class Form, class Vector, class Signs>
 void WriteIq3Codes(const Form& form, Vector vector, Signs signs, CodeBlock& block) {
   for (size_t q = 0; q < 64; ++q) {
@@ -91,8 +91,8 @@ void WriteIq3Codes(const Form& form, Vector vector, Signs signs, CodeBlock& bloc
   }
 }
 
-// IQ3_XXS: d; the numbers of 64 vectors; for each 32 weights four times seven signs and a 4-bit s, as in IQ2_XXS. The
-// scale of the magnitudes here is d (2 s + 1) / 2.
+/// IQ3_XXS: d; the numbers of 64 vectors; for each 32 weights four times seven signs and a 4-bit s, as in IQ2_XXS. The
+/// scale of the magnitudes here is d (2 s + 1) / 2.
 inline void DecodeIq3Xxs(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source) * 0.5f, block.minimum = 0.0f, block.zero = kIqZero;
   for (size_t g = 0; g < 16; ++g) {
@@ -103,8 +103,8 @@ inline void DecodeIq3Xxs(const std::byte* source, CodeBlock& block) {
       [&](size_t v) { return EvenSigns(WordAt(source + 66 + v / 4 * 4) >> (7 * (v % 4)) & 127); }, block);
 }
 
-// IQ3_S: d; the low eight bits of the numbers of 64 vectors; their ninth bits; a byte of signs for each eight weights;
-// s for each 32. Their scale is d (2 s + 1).
+/// IQ3_S: d; the low eight bits of the numbers of 64 vectors; their ninth bits; a byte of signs for each eight weights;
+/// s for each 32. Their scale is d (2 s + 1).
 inline void DecodeIq3S(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source), block.minimum = 0.0f, block.zero = kIqZero;
   for (size_t g = 0; g < 16; ++g) {
@@ -118,7 +118,7 @@ inline void DecodeIq3S(const std::byte* source, CodeBlock& block) {
       kIq3SForm, vector, [&](size_t v) { return ByteAt(source + 74, v); }, block);
 }
 
-// Writes vector `v` of IQ1's, of 32: -1, 0 or 1, and an eighth more or less, all in eighths.
+/// Writes vector `v` of IQ1's, of 32: -1, 0 or 1, and an eighth more or less, all in eighths.
 inline void WriteIq1Vector(size_t v, unsigned number, bool is_less, CodeBlock& block) {
   for (size_t i = 0; i < 8; ++i) {
     const int code = kIq1Form.At(kIq1Vectors[number], 0, i) + (is_less ? -1 : 1);
@@ -126,8 +126,8 @@ inline void WriteIq1Vector(size_t v, unsigned number, bool is_less, CodeBlock& b
   }
 }
 
-// IQ1_S: d; the low eight bits of the numbers of 32 vectors; for each 32 weights 16 bits: four times the upper three
-// bits of a number, three bits s, and whether an eighth is taken away. The scale is d (2 s + 1).
+/// IQ1_S: d; the low eight bits of the numbers of 32 vectors; for each 32 weights 16 bits: four times the upper three
+/// bits of a number, three bits s, and whether an eighth is taken away. The scale is d (2 s + 1).
 inline void DecodeIq1S(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source) * 0.125f, block.minimum = 0.0f, block.zero = kIqZero;
   for (size_t v = 0; v < 32; ++v) {
@@ -137,8 +137,8 @@ inline void DecodeIq1S(const std::byte* source, CodeBlock& block) {
   }
 }
 
-// IQ1_M: the low eight bits of the numbers of 32 vectors; four bits for each: the upper three bits, and whether an
-// eighth is taken away; four times 16 bits: three bits s for each 16 weights, and four bits of d, the lowest first.
+/// IQ1_M: the low eight bits of the numbers of 32 vectors; four bits for each: the upper three bits, and whether an
+/// eighth is taken away; four times 16 bits: three bits s for each 16 weights, and four bits of d, the lowest first.
 inline void DecodeIq1M(const std::byte* source, CodeBlock& block) {
   uint16_t d = 0;
   for (size_t i = 0; i < 4; ++i) d = static_cast<uint16_t>(d | HalfBitsAt(source + 48 + 2 * i) >> 12 << (4 * i));

@@ -13,27 +13,27 @@
 
 namespace skald {
 
-// Aligned to kAlignment. Move-only; safe for concurrent reads.
+/// Aligned to kAlignment. Move-only; safe for concurrent reads.
 class MatrixBytes {
  public:
   MatrixBytes() = default;
 
-  // Allocates `size` zeroed bytes.
+  /// Allocates `size` zeroed bytes.
   explicit MatrixBytes(size_t size) : owned_(size), bytes_(owned_) {}
 
-  // Refers to `bytes`, which must not change and live as long as `owner` is held.
+  /// Refers to `bytes`, which must not change and live as long as `owner` is held.
   MatrixBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
   const std::byte* data() const { return bytes_.data(); }
-  // To fill bytes that are allocated here; null for those of somebody else.
+  /// To fill bytes that are allocated here; null for those of somebody else.
   std::byte* data() { return owned_.data(); }
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
   operator std::span<const std::byte>() const { return bytes_; }  // NOLINT: bytes are a span of bytes
 
  private:
-  AlignedBuffer<std::byte> owned_;     // empty where there is an owner
-  std::shared_ptr<const void> owner_;  // null where the bytes are owned
+  AlignedBuffer<std::byte> owned_;     ///< empty where there is an owner
+  std::shared_ptr<const void> owner_;  ///< null where the bytes are owned
   std::span<const std::byte> bytes_;
 };
 

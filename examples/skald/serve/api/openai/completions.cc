@@ -121,9 +121,8 @@ std::shared_ptr<const TokenFilter> ReadGrammar(const Call& call, JsonReader& rea
   const auto text = reader.String("grammar");
   if (!text) return nullptr;
   const auto compile = [&, vocabulary = Take(call.service->Vocabulary())]() -> Result<GrammarFilter> {
-    const auto grammar = ParseGbnf(*text);
-    if (!grammar) return Failure(grammar.error());
-    return GrammarFilter::Compile(*grammar, vocabulary);
+    SKALD_ASSIGN(const auto grammar, ParseGbnf(*text));
+    return GrammarFilter::Compile(grammar, vocabulary);
   };
   return Take(call.service->filters().Get("grammar " + *text, compile), "grammar");
 }

@@ -60,7 +60,7 @@ Result<void> CallFilter::Accept(int32_t id) {
       Watch(vocabulary.BytesOf(id));
       return {};
     }
-    if (auto accepted = held_->Accept(id); !accepted) return accepted;
+    SKALD_TRY(held_->Accept(id));
     if (!held_->has_ended() && held_->IsComplete() && plan_->goes_on && plan_->may) {
       held_.reset();
       state_ = State::kFree;

@@ -121,9 +121,8 @@ Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
   std::vector<Expression> calls;
   for (const Tool& tool : tools_.tools) {
     if (!tools_.only.empty() && tool.name != tools_.only) continue;
-    auto call = AddCallOf(tool, grammar);
-    if (!call) return Failure(call.error());
-    calls.push_back(*call);
+    SKALD_ASSIGN(auto call, AddCallOf(tool, grammar));
+    calls.push_back(call);
   }
   const Expression call = grammar.Add(Grammar::Choice{std::move(calls)});
   if (form_ != ToolForm::kMistral || mistral_arguments_) return call;
@@ -134,9 +133,8 @@ Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
 }
 
 Result<Expression> CallGrammar::AddAnswer(Grammar& grammar) const {
-  const auto call = AddCall(grammar);
-  if (!call) return call;
-  const Expression first = grammar.Add(Grammar::Sequence{{grammar.Literal(triggers()[0]), *call}});
+  SKALD_ASSIGN(const auto call, AddCall(grammar));
+  const Expression first = grammar.Add(Grammar::Sequence{{grammar.Literal(triggers()[0]), call}});
   if (!goes_on()) return first;
   const Expression more = grammar.Add(Grammar::Sequence{{grammar.Literal("\n"), first}});
   return grammar.Add(Grammar::Sequence{{first, grammar.Add(Grammar::Repeat{more})}});
@@ -153,24 +151,22 @@ Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& grammar) co
     return grammar.Add(Grammar::Sequence{{grammar.Literal(before), arguments, grammar.Literal(behind)}});
   };
   if (form_ == ToolForm::kQwenCoder) {
-    auto parameters = AddParameters(tool, grammar);
-    if (!parameters) return parameters;
-    return around("\n<function=" + tool.name + ">\n", *parameters, "</function>\n</tool_call>");
+    SKALD_ASSIGN(auto parameters, AddParameters(tool, grammar));
+    return around("\n<function=" + tool.name + ">\n", parameters, "</function>\n</tool_call>");
   }
   const Json any = {{"type", "object"}};
   const bool is_any = tool.parameters.empty() || loose_.contains(tool.name);
-  auto arguments = AddJson(is_any ? any : tool.parameters, AsText(any).c_str(), grammar);
-  if (!arguments) return arguments;
+  SKALD_ASSIGN(auto arguments, AddJson(is_any ? any : tool.parameters, AsText(any).c_str(), grammar));
   switch (form_) {
     case ToolForm::kLlama3:
-      return around(" \"" + tool.name + "\", \"parameters\": ", *arguments, "}");
+      return around(" \"" + tool.name + "\", \"parameters\": ", arguments, "}");
     case ToolForm::kMistral:
-      return mistral_arguments_ ? around(tool.name + "[ARGS]", *arguments, "")
-                                : around("{\"name\": \"" + tool.name + "\", \"arguments\": ", *arguments, "}");
+      return mistral_arguments_ ? around(tool.name + "[ARGS]", arguments, "")
+                                : around("{\"name\": \"" + tool.name + "\", \"arguments\": ", arguments, "}");
     case ToolForm::kHarmony:
-      return around(tool.name + " <|constrain|>json<|message|>", *arguments, "");
+      return around(tool.name + " <|constrain|>json<|message|>", arguments, "");
     default:
-      return around("\n{\"name\": \"" + tool.name + "\", \"arguments\": ", *arguments, "}\n</tool_call>");
+      return around("\n{\"name\": \"" + tool.name + "\", \"arguments\": ", arguments, "}\n</tool_call>");
   }
 }
 

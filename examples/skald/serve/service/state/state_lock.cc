@@ -34,7 +34,7 @@ std::string Holder(int file) {
 
 Result<StateLock> StateLock::Take(const std::filesystem::path& folder) {
   return NoThrow(folder.native(), [&]() -> Result<StateLock> {
-    if (auto made = MakeFolder(folder); !made) return Failure(made.error());
+    SKALD_TRY(MakeFolder(folder));
     const std::string name = (folder / "server.lock").string();
     internal::Descriptor file = internal::OpenFile(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, kPrivateFile);
     if (file.get() < 0) return internal::SystemFailure(name);

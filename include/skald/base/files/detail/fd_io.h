@@ -54,7 +54,7 @@ SKALD_INLINE Result<FileSource> FileSource::Open(const std::filesystem::path& pa
     internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
     struct stat status;
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(path.native());
-    if (auto regular = internal::CheckRegular(status, path.native()); !regular) return Failure(regular.error());
+    SKALD_TRY(internal::CheckRegular(status, path.native()));
     return FileSource(std::move(file), path.native());
   });
 }
@@ -94,7 +94,7 @@ inline Result<std::optional<struct stat>> FileToReplace(const std::filesystem::p
     return SystemFailure(path.native());
   }
   if (may_be_link && S_ISLNK(status.st_mode)) return status;
-  if (auto regular = CheckRegular(status, path.native()); !regular) return Failure(regular.error());
+  SKALD_TRY(CheckRegular(status, path.native()));
   return status;
 }
 
@@ -116,12 +116,10 @@ inline bool CopyAccess(const struct stat& from, int fd) {
 
 SKALD_INLINE Result<FileSink> FileSink::Create(const std::filesystem::path& path, mode_t mode) {
   return NoThrow(path.native(), [&]() -> Result<FileSink> {
-    auto target = internal::FollowLinks(path);
-    if (!target) return Failure(target.error());
-    const auto replaced = internal::FileToReplace(*target, /*may_be_link=*/false);
-    if (!replaced) return Failure(replaced.error());
-    auto sink = Begin(std::move(*target), *replaced ? kPrivateFile : mode);
-    if (sink && *replaced && !internal::CopyAccess(**replaced, sink->file_.get())) {
+    SKALD_ASSIGN(auto target, internal::FollowLinks(path));
+    SKALD_ASSIGN(const auto replaced, internal::FileToReplace(target, /*may_be_link=*/false));
+    auto sink = Begin(std::move(target), replaced ? kPrivateFile : mode);
+    if (sink && replaced && !internal::CopyAccess(*replaced, sink->file_.get())) {
       return internal::SystemFailure(path.native());
     }
     return sink;

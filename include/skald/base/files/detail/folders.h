@@ -35,7 +35,7 @@ inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, 
   if (*there) return {};
   const std::filesystem::path parent = path.parent_path();
   if (parent != path) {
-    if (auto made = MakeFolders(parent, mode, sync); !made) return made;
+    SKALD_TRY(MakeFolders(parent, mode, sync));
   }
   if (Uninterrupted([&] { return ::mkdir(path.c_str(), mode); }) != 0) {
     if (errno != EEXIST) return SystemFailure(path.native());

@@ -28,12 +28,11 @@ SKALD_INLINE std::vector<std::filesystem::path> ModelFiles::all() const {
 namespace internal {
 
 inline Result<ModelFiles> ShardedModel(const std::filesystem::path& index) {
-  auto shards = ReadShardIndex(index);
-  if (!shards) return Failure(std::move(shards.error()));
+  SKALD_ASSIGN(auto shards, ReadShardIndex(index));
   ModelFiles files;
-  for (const auto& [name, tensors] : *shards) files.weights.push_back(index.parent_path() / name);
+  for (const auto& [name, tensors] : shards) files.weights.push_back(index.parent_path() / name);
   files.index = index;
-  files.shards = std::move(*shards);
+  files.shards = std::move(shards);
   return files;
 }
 

@@ -26,7 +26,7 @@ SKALD_INLINE Result<std::string> ReadSmallFile(const std::filesystem::path& path
     const internal::Descriptor file = internal::OpenFile(name.c_str(), internal::kOpenToRead);
     struct stat status;
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
-    if (auto regular = internal::CheckRegular(status, name); !regular) return Failure(regular.error());
+    SKALD_TRY(internal::CheckRegular(status, name));
     const auto size = static_cast<uint64_t>(status.st_size);
     if (size > max_bytes) {
       return Fail(ErrorCode::kOutOfRange, name + ": the file has " + std::to_string(size) +

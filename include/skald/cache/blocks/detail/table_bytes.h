@@ -159,13 +159,13 @@ inline Result<std::vector<std::byte>> BlockTableToBytes(const BlockTable& table)
 inline Result<BlockTable> BlockTableFromBytes(std::span<const std::byte> bytes, const BlockPool& pool) {
   return NoThrow("BlockTableFromBytes", [&]() -> Result<BlockTable> {
     ByteReader reader(bytes);
-    if (auto header = internal::CheckHeader(reader, internal::kTableFormat); !header) return Failure(header.error());
+    SKALD_TRY(internal::CheckHeader(reader, internal::kTableFormat));
     BlockTable table;
     table.tokens = reader.Get<uint32_t>();
     table.groups = internal::GetGroups(reader);
     table.edits = reader.GetList<Segment>();
     if (!reader.Finished()) return internal::FailDamaged(internal::kTableFormat);
-    if (auto fits = CheckBlockTable(table, pool); !fits) return Failure(fits.error());
+    SKALD_TRY(CheckBlockTable(table, pool));
     return table;
   });
 }

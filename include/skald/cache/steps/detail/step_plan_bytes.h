@@ -83,10 +83,10 @@ SKALD_INLINE Result<std::vector<std::byte>> StepPlanToBytes(const StepPlan& plan
 SKALD_INLINE Result<StepPlan> StepPlanFromBytes(std::span<const std::byte> bytes, const BlockPool& pool) {
   return NoThrow("StepPlanFromBytes", [&]() -> Result<StepPlan> {
     ByteReader reader(bytes);
-    if (auto header = internal::CheckHeader(reader, internal::kPlanFormat); !header) return Failure(header.error());
+    SKALD_TRY(internal::CheckHeader(reader, internal::kPlanFormat));
     StepPlan plan = internal::GetPlan(reader);
     if (!reader.Finished()) return internal::FailDamaged(internal::kPlanFormat);
-    if (auto fits = CheckStepPlan(plan, pool); !fits) return Failure(fits.error());
+    SKALD_TRY(CheckStepPlan(plan, pool));
     return plan;
   });
 }

@@ -205,12 +205,12 @@ SKALD_INLINE Result<void> GrammarAutomaton::AddRules(const Grammar& grammar) {
   starts_.assign(rules.size(), 0);
   for (uint32_t rule = 0; rule < rules.size(); ++rule) {
     if (rule != Grammar::kRoot && inlined.Has(rule)) continue;
-    if (auto added = add(rules[rule].text, rule, starts_[rule]); !added) return added;
+    SKALD_TRY(add(rules[rule].text, rule, starts_[rule]));
   }
   std::vector<uint32_t> parts;
   for (size_t i = 0; i < loops_.size(); ++i) {  // parts have loops too
     parts.push_back(0);
-    if (auto added = add(loops_[i].part, loops_[i].owner, parts.back()); !added) return added;
+    SKALD_TRY(add(loops_[i].part, loops_[i].owner, parts.back()));
   }
   return PlaceLoops(grammar, parts);
 }

@@ -19,7 +19,7 @@ namespace skald {
 
 SKALD_INLINE Result<void> ThreadRank::AllGather(std::span<std::byte> all, std::span<const size_t> begins) {
   group_->parts[share_.rank] = all.data();
-  if (auto came = Meet(); !came) return came;  // all parts are there
+  SKALD_TRY(Meet());  // all parts are there
   for (size_t r = 0; r < share_.ranks; ++r) {
     if (r == share_.rank || begins[r] == begins[r + 1]) continue;
     std::memcpy(all.data() + begins[r], group_->parts[r] + begins[r], begins[r + 1] - begins[r]);
@@ -29,7 +29,7 @@ SKALD_INLINE Result<void> ThreadRank::AllGather(std::span<std::byte> all, std::s
 
 SKALD_INLINE Result<void> ThreadRank::Broadcast(std::vector<std::byte>& bytes) {
   if (share_.rank == 0) group_->broadcast = &bytes;
-  if (auto came = Meet(/*has_patience=*/share_.rank == 0); !came) return came;
+  SKALD_TRY(Meet(/*has_patience=*/share_.rank == 0));
   if (share_.rank != 0) bytes = *group_->broadcast;
   return Meet();
 }

@@ -28,12 +28,11 @@ SKALD_INLINE Result<Answer> Answer::Begin(std::shared_ptr<const Request> request
     answer.defers_filter_ = defers_filter;
     answer.tokens_.reserve(of.prompt.size() + 1);
     if (of.filter != nullptr) {
-      auto filter = of.filter->Clone();
-      if (!filter) return Failure(filter.error());
-      answer.filter_ = std::move(*filter);
+      SKALD_ASSIGN(auto filter, of.filter->Clone());
+      answer.filter_ = std::move(filter);
     }
     if (of.penalize_prompt) {
-      if (auto seen = ObserveTokens(answer.settings_, of.prompt, answer.sampler_); !seen) return Failure(seen.error());
+      SKALD_TRY(ObserveTokens(answer.settings_, of.prompt, answer.sampler_));
     }
     if (tokenizer != nullptr) {
       answer.tokenizer_ = tokenizer;
@@ -50,13 +49,12 @@ SKALD_INLINE Result<Answer> Answer::Begin(std::shared_ptr<const Request> request
 SKALD_INLINE Result<Answer> Answer::Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
                                           const Tokenizer* tokenizer, std::span<const int32_t> drawn,
                                           bool defers_filter) {
-  auto answer = Begin(std::move(request), sample, max_tokens, tokenizer, defers_filter);
-  if (!answer) return answer;
+  SKALD_ASSIGN(auto answer, Begin(std::move(request), sample, max_tokens, tokenizer, defers_filter));
   Event told;
   for (const int32_t id : drawn) {
     SampledToken token;
     token.id = id;
-    if (auto taken = answer->Advance(std::move(token), told); !taken) return Failure(taken.error());
+    SKALD_TRY(answer.Advance(std::move(token), told));
   }
   return answer;
 }
@@ -68,10 +66,9 @@ SKALD_INLINE std::shared_ptr<FilterWork> Answer::TakeFilterWork() {
 SKALD_INLINE Result<void> Answer::Settle(Event& event) {
   if (!is_unsettled_) return {};
   return NoThrow("an answer's end", [&]() -> Result<void> {
-    const auto allowed = filter_->Allowed();
-    if (!allowed) return Failure(allowed.error());
-    if (AllowsNothingButEnd(*allowed)) {
-      if (auto finished = Finish(FinishReason::kFilter, event); !finished) return finished;
+    SKALD_ASSIGN(const auto allowed, filter_->Allowed());
+    if (AllowsNothingButEnd(allowed)) {
+      SKALD_TRY(Finish(FinishReason::kFilter, event));
     }
     is_unsettled_ = false;
     return {};
@@ -81,15 +78,13 @@ SKALD_INLINE Result<void> Answer::Settle(Event& event) {
 SKALD_INLINE Result<int32_t> Answer::Draw(std::span<const float> logits, SamplerScratch& scratch, Event& event) {
   std::optional<std::span<const uint64_t>> allowed;
   if (filter_ != nullptr) {
-    auto words = filter_->Allowed();
-    if (!words) return Failure(words.error());
-    allowed = *words;
+    SKALD_ASSIGN(auto words, filter_->Allowed());
+    allowed = words;
   }
-  auto drawn = Sample(logits, settings_, sampler_, tokens_.size(), scratch, allowed);
-  if (!drawn) return Failure(drawn.error());
-  const int32_t id = drawn->id;
+  SKALD_ASSIGN(auto drawn, Sample(logits, settings_, sampler_, tokens_.size(), scratch, allowed));
+  const int32_t id = drawn.id;
   const size_t text = event.text.size();
-  if (auto taken = Take(*std::move(drawn), event); !taken) {
+  if (auto taken = Take(std::move(drawn), event); !taken) {
     event.text.resize(text);
     return Failure(taken.error());
   }
@@ -97,7 +92,7 @@ SKALD_INLINE Result<int32_t> Answer::Draw(std::span<const float> logits, Sampler
 }
 
 SKALD_INLINE Result<void> Answer::Take(SampledToken token, Event& event) {
-  if (auto taken = Advance(std::move(token), event); !taken) return taken;
+  SKALD_TRY(Advance(std::move(token), event));
   return is_unsettled_ && TakeFilterWork() == nullptr ? Settle(event) : Result<void>();
 }
 
@@ -109,11 +104,11 @@ SKALD_INLINE Result<void> Answer::Advance(SampledToken token, Event& event) {
       return Finish(FinishReason::kEndToken, event);
     }
     if (filter_ != nullptr) {
-      if (auto accepted = filter_->Accept(token.id); !accepted) return accepted;
+      SKALD_TRY(filter_->Accept(token.id));
     }
-    if (auto seen = ObserveToken(settings_, token.id, sampler_); !seen) return seen;
+    SKALD_TRY(ObserveToken(settings_, token.id, sampler_));
     tokens_.push_back(token.id);
-    if (auto told = Tell(token.id, event); !told) return told;
+    SKALD_TRY(Tell(token.id, event));
     event.tokens.push_back(std::move(token));
     if (finish_) return {};
     if (drawn_ >= max_tokens_) return Finish(FinishReason::kMaxTokens, event);
@@ -131,12 +126,11 @@ SKALD_INLINE Answer::Answer(std::shared_ptr<const Request> request, uint32_t max
 
 SKALD_INLINE Result<void> Answer::Tell(int32_t id, Event& event) {
   if (!decoder_) return {};
-  auto text = decoder_->Push(id);
-  if (!text) return Failure(text.error());
-  if (request_->special_text && text->empty() && tokenizer_->KindOf(id) == PieceKind::kControl) {
-    *text = decoder_->Flush() + std::string(tokenizer_->IdToPiece(id).value_or(""));
+  SKALD_ASSIGN(auto text, decoder_->Push(id));
+  if (request_->special_text && text.empty() && tokenizer_->KindOf(id) == PieceKind::kControl) {
+    text = decoder_->Flush() + std::string(tokenizer_->IdToPiece(id).value_or(""));
   }
-  event.text += stops_.Push(*text);
+  event.text += stops_.Push(text);
   if (stops_.has_stopped()) finish_ = FinishReason::kStopString;
   return {};
 }

@@ -34,9 +34,8 @@ SKALD_INLINE PromptReading::PromptReading(std::shared_ptr<const Request> request
 SKALD_INLINE Result<void> PromptReading::Read(std::span<const float> row, SamplerScratch& scratch, Event& event) {
   return NoThrow("reading a prompt", [&]() -> Result<void> {
     if (want_ == Want::kHidden) return AddHidden(row, event);
-    auto scored = Score(row, request_->prompt[next_ + 1], *request_->prompt_logprobs, scratch);
-    if (!scored) return Failure(scored.error());
-    event.prompt_tokens.push_back(*std::move(scored));
+    SKALD_ASSIGN(auto scored, Score(row, request_->prompt[next_ + 1], *request_->prompt_logprobs, scratch));
+    event.prompt_tokens.push_back(std::move(scored));
     ++next_;
     return {};
   });

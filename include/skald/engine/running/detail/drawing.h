@@ -93,10 +93,9 @@ inline Result<void> Mend(Sequence& sequence, const Tokenizer* tokenizer) {
   if (sequence.torn == 0) return {};
   const std::span<const int32_t> drawn =
       sequence.answer.tokens().subspan(sequence.request->prompt.size(), sequence.usage.generated_tokens);
-  auto answer = Answer::Begin(sequence.request, sequence.sample, sequence.answer.max_tokens(), tokenizer, drawn,
-                              sequence.answer.defers_filter());
-  if (!answer) return Failure(answer.error());
-  sequence.answer = std::move(*answer);
+  SKALD_ASSIGN(auto answer, Answer::Begin(sequence.request, sequence.sample, sequence.answer.max_tokens(), tokenizer,
+                                          drawn, sequence.answer.defers_filter()));
+  sequence.answer = std::move(answer);
   return {};
 }
 

@@ -18,10 +18,9 @@ namespace skald {
 SKALD_INLINE std::shared_ptr<PromptEnd> PromptEnds::Keep(const KVCache& cache, std::span<const float> logits) noexcept {
   std::shared_ptr<PromptEnd> end;
   (void)NoThrow("a prompt's end", [&]() -> Result<void> {
-    auto fork = cache.Fork();
-    if (!fork) return Failure(fork.error());
-    fork->DropResumePoints();
-    ends_.push_back(std::make_shared<PromptEnd>(PromptEnd{std::move(*fork), {logits.begin(), logits.end()}}));
+    SKALD_ASSIGN(auto fork, cache.Fork());
+    fork.DropResumePoints();
+    ends_.push_back(std::make_shared<PromptEnd>(PromptEnd{std::move(fork), {logits.begin(), logits.end()}}));
     end = ends_.back();
     return {};
   });

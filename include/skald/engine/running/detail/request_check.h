@@ -52,7 +52,7 @@ inline Result<void> CheckPrompt(const Request& request, const RequestLimits& lim
 // Errors: kInvalidArgument, naming the member; kOutOfRange for what can never fit.
 inline Result<void> CheckRequest(const Request& request, const RequestLimits& limits) {
   const auto refuse = [](const std::string& what) { return Fail(ErrorCode::kInvalidArgument, "Request::" + what); };
-  if (auto valid = internal::CheckPrompt(request, limits); !valid) return valid;
+  SKALD_TRY(internal::CheckPrompt(request, limits));
   if (auto valid = ValidateSettings(request.sampler, static_cast<size_t>(limits.vocab_size)); !valid) {
     return Annotate("Request::sampler", valid);
   }

@@ -37,15 +37,14 @@ SKALD_INLINE Result<void> Sequences::Add(RequestId id, const std::shared_ptr<con
 
 SKALD_INLINE Result<void> Sequences::Add(const SuspendedRequest& suspended,
                                          const std::shared_ptr<const Request>& request) {
-  auto added = internal::MakeSequences(suspended, request, next_id_, options_);
-  if (!added) return Failure(added.error());
-  if (auto adopted = Adopt(*added); !adopted) return adopted;
-  next_id_ += added->size();
+  SKALD_ASSIGN(auto added, internal::MakeSequences(suspended, request, next_id_, options_));
+  SKALD_TRY(Adopt(added));
+  next_id_ += added.size();
   auto appended = NoThrow("adding a request", [&]() -> Result<void> {
-    sequences_.Append(*added);
+    sequences_.Append(added);
     return {};
   });
-  for (Sequence& sequence : *added) {  // none where they were appended
+  for (Sequence& sequence : added) {  // none where they were appended
     swapping_.Disown(sequence);
     tenants_.Leave(sequence.request->tenant, options_.clock());
   }
@@ -107,7 +106,7 @@ SKALD_INLINE Result<std::vector<Sequence*>> Sequences::Candidates() {
   if (options_.policy.policy == Policy::kFairShare) internal::GiveTurns(sequences_, tenants_, ++round_);
   for (Sequence& sequence : sequences_) {
     if (sequence.is_finished()) continue;
-    if (auto mended = internal::Mend(sequence, options_.tokenizer); !mended) return Failure(mended.error());
+    SKALD_TRY(internal::Mend(sequence, options_.tokenizer));
     if (sequence.leader == nullptr && !sequence.is_paused) internal::PrepareFilter(sequence, options_.filter_workers);
     if (sequence.is_finished()) continue;
     candidates.push_back(&sequence);
@@ -134,13 +133,13 @@ SKALD_INLINE SequenceView Sequences::ViewOf(const Sequence& sequence) const {
 SKALD_INLINE Result<void> Sequences::Admit(Sequence& sequence, SamplerScratch& scratch) {
   if (sequence.begins_anew) swapping_.Drop(sequence);
   if (sequence.swapped) {
-    if (auto back = swapping_.BringBack(sequence, pool_, LeastUrgentHolder() == nullptr); !back) return back;
+    SKALD_TRY(swapping_.BringBack(sequence, pool_, LeastUrgentHolder() == nullptr));
     // Of an embedding nothing is read any more, if another engine wrote it down.
     if (sequence.is_running() && sequence.reading.next() < sequence.cache->size()) internal::ForgetWrong(sequence);
     if (sequence.is_running() || sequence.swapped) return {};
   }
   std::vector<float> logits;
-  if (auto begun = Begin(sequence, logits); !begun) return begun;
+  SKALD_TRY(Begin(sequence, logits));
   if (!sequence.is_running()) return {};
   CountBegun(sequence);
   if (!logits.empty()) {
@@ -317,9 +316,8 @@ SKALD_INLINE Result<void> Sequences::Begin(Sequence& sequence, std::vector<float
 }
 
 SKALD_INLINE Result<void> Sequences::BeginEmpty(Sequence& sequence) {
-  auto cache = CreateKVCache(pool_, sequence.request->adapter);
-  if (!cache) return Failure(cache.error());
-  sequence.GoOnFrom(std::move(*cache));
+  SKALD_ASSIGN(auto cache, CreateKVCache(pool_, sequence.request->adapter));
+  sequence.GoOnFrom(std::move(cache));
   return {};
 }
 

@@ -41,15 +41,15 @@ inline Result<std::list<Sequence>> MakeSequences(const SuspendedRequest& suspend
   const double now = options.clock();
   const auto prompt_tokens = static_cast<uint32_t>(request->prompt.size());
   for (const SuspendedSample& sample : suspended.samples) {
-    auto answer = Answer::Begin(request, sample.sample, suspended.max_tokens, options.tokenizer, sample.drawn,
-                                /*defers_filter=*/options.filter_workers != nullptr);
-    if (!answer) return Failure(answer.error());
-    if (answer->finish()) return Fail(ErrorCode::kDataLoss, "a suspended answer is at its end");
+    SKALD_ASSIGN(auto answer,
+                 Answer::Begin(request, sample.sample, suspended.max_tokens, options.tokenizer, sample.drawn,
+                               /*defers_filter=*/options.filter_workers != nullptr));
+    if (answer.finish()) return Fail(ErrorCode::kDataLoss, "a suspended answer is at its end");
     Sequence& sequence = made.emplace_back(Sequence{.id = first_id + made.size(),
                                                     .request_id = suspended.id,
                                                     .sample = sample.sample,
                                                     .request = request,
-                                                    .answer = std::move(*answer),
+                                                    .answer = std::move(answer),
                                                     .reading = PromptReading(request, sample.sample, sample.scored)});
     sequence.standing = {now, request->priority, uint64_t{prompt_tokens} + suspended.max_tokens};
     sequence.usage = sample.usage;

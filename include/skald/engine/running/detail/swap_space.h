@@ -32,9 +32,8 @@ SKALD_INLINE Result<SwappedCache> SwapSpace::Write(const KVCache& cache, const s
 
 SKALD_INLINE Result<KVCache> SwapSpace::Read(const SwappedCache& swapped, const std::shared_ptr<BlockPool>& pool,
                                              const Sha256Digest& adapter, const std::string& tenant) {
-  auto snapshot = LoadSnapshot(store_, swapped.manifest, IdentityOf(adapter, tenant), pool);
-  if (!snapshot) return Failure(snapshot.error());
-  return std::move(snapshot->cache);
+  SKALD_ASSIGN(auto snapshot, LoadSnapshot(store_, swapped.manifest, IdentityOf(adapter, tenant), pool));
+  return std::move(snapshot.cache);
 }
 
 SKALD_INLINE Result<void> SwapSpace::Adopt(std::span<const ChunkKey> chunks) {

@@ -122,9 +122,8 @@ SKALD_INLINE void Swapping::CountIn(EngineStats& stats) const {
 SKALD_INLINE bool Swapping::WriteNow(Sequence& sequence) noexcept {
   return NoThrow("swapping",
                  [&]() -> Result<void> {
-                   auto written = space_->Write(*sequence.cache, SaltOf(*sequence.request).value_or(""));
-                   if (!written) return Failure(written.error());
-                   sequence.swapped = std::move(*written);
+                   SKALD_ASSIGN(auto written, space_->Write(*sequence.cache, SaltOf(*sequence.request).value_or("")));
+                   sequence.swapped = std::move(written);
                    return {};
                  })
       .has_value();
@@ -133,10 +132,9 @@ SKALD_INLINE bool Swapping::WriteNow(Sequence& sequence) noexcept {
 SKALD_INLINE bool Swapping::WriteBeside(Sequence& sequence) noexcept {
   return NoThrow("swapping",
                  [&]() -> Result<void> {
-                   auto staged = StagedCache::CopyOf(*sequence.cache, room_);
-                   if (!staged) return Failure(staged.error());
+                   SKALD_ASSIGN(auto staged, StagedCache::CopyOf(*sequence.cache, room_));
                    auto ticket = std::make_shared<SwapTicket>();
-                   ticket->staged.emplace(std::move(*staged));
+                   ticket->staged.emplace(std::move(staged));
                    const bool is_posted = options_.swapper->Post(
                        this,
                        [this, ticket, tenant = SaltOf(*sequence.request).value_or("")] { Write(*ticket, tenant); });

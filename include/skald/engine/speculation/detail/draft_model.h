@@ -28,7 +28,7 @@ SKALD_INLINE Result<void> DraftModel::Draft(std::span<DraftTask> tasks) {
       texts.push_back({&task, cache, {unread.begin(), unread.end()}});
     }
     while (!texts.empty()) {
-      if (auto guessed = GuessOne(texts); !guessed) return guessed;
+      SKALD_TRY(GuessOne(texts));
       std::erase_if(texts, [](const Text& text) { return text.task->drafts.size() >= text.task->most; });
     }
     return {};
@@ -64,10 +64,10 @@ SKALD_INLINE Result<void> DraftModel::GuessOne(std::vector<Text>& texts) {
     }
     for (size_t i = 0; i < texts.size(); ++i) {
       DraftTask& task = *texts[i].task;
-      auto drawn = Sample((*outputs)[i], *task.sampler, {}, task.tokens.size() + task.drafts.size(), scratch_);
-      if (!drawn) return Failure(drawn.error());
-      task.drafts.push_back(drawn->id);
-      texts[i].next = {drawn->id};
+      SKALD_ASSIGN(auto drawn,
+                   Sample((*outputs)[i], *task.sampler, {}, task.tokens.size() + task.drafts.size(), scratch_));
+      task.drafts.push_back(drawn.id);
+      texts[i].next = {drawn.id};
     }
     return {};
   }

@@ -23,15 +23,15 @@ namespace skald::internal {
 
 using FieldValue = std::variant<bool, double, std::string_view>;
 
-// Fields that are passed over where no reader asks for them.
+/// Fields that are passed over where no reader asks for them.
 struct PassedFields {
-  std::string_view why;    // for those who read the list
-  std::string_view of;     // the models, between spaces; empty: all
-  std::string_view names;  // between spaces, with a dot behind that of an object; "name*": all that begin so
-  std::optional<FieldValue> only = {};  // the one value that means as much as no field; none: whatever it is
+  std::string_view why;    ///< for those who read the list
+  std::string_view of;     ///< the models, between spaces; empty: all
+  std::string_view names;  ///< between spaces, with a dot behind that of an object; "name*": all that begin so
+  std::optional<FieldValue> only = {};  ///< the one value that means as much as no field; none: whatever it is
 };
 
-// Returns whether `test` holds for one of the words of a text.
+/// Returns whether `test` holds for one of the words of a text.
 template <class Test>
 bool AnyWord(std::string_view text, Test test) {
   while (!text.empty()) {
@@ -61,7 +61,7 @@ inline std::string TextOf(const FieldValue& value) {
   return '"' + std::string(std::get<std::string_view>(value)) + '"';
 }
 
-// A name from a file as an error may show it: as it is where it is one of a field, else in quotes and printable.
+/// A name from a file as an error may show it: as it is where it is one of a field, else in quotes and printable.
 inline std::string ShownField(std::string_view name) {
   constexpr std::string_view kUsual = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   constexpr size_t kMaxShown = 100;
@@ -69,7 +69,7 @@ inline std::string ShownField(std::string_view name) {
   return is_usual ? std::string(name) : QuotedName(name);
 }
 
-// Of one file. What it refers to must outlive it.
+/// Of one file. What it refers to must outlive it.
 class UnreadFields {
  public:
   // `passed` is for all models, `of_family` for those of the model's family; `model` is what lists call the model; in
@@ -78,8 +78,8 @@ class UnreadFields {
                const FieldsRead& read, std::string_view prefix)
       : lists_{passed, of_family}, model_(model), read_(read), prefix_(prefix) {}
 
-  // Reports the first field of `object`, which stands in the file behind `path`, that was not read and may not be
-  // passed over. Null is no value: files spell by it that they leave a field out.
+  /// Reports the first field of `object`, which stands in the file behind `path`, that was not read and may not be
+  /// passed over. Null is no value: files spell by it that they leave a field out.
   void Refuse(const nlohmann::json& object, const std::string& path, std::optional<Error>* error) const {
     const JsonFields fields(&object, nullptr, path, error);
     for (const auto& [name, value] : object.items()) {

@@ -19,13 +19,13 @@
 namespace skald {
 
 struct CausalConv {
-  size_t channels, taps;  // the last tap is the token itself
-  bool silu;              // applied to the outputs
+  size_t channels, taps;  ///< the last tap is the token itself
+  bool silu;              ///< applied to the outputs
   bool has_bias = true;
 
   struct Weights {
-    std::vector<float> taps;  // [taps, channels]
-    std::vector<float> bias;  // [channels], or empty
+    std::vector<float> taps;  ///< [taps, channels]
+    std::vector<float> bias;  ///< [channels], or empty
   };
 
   static constexpr const char* WhyImpossible(int conv_width) {
@@ -34,16 +34,16 @@ struct CausalConv {
 
   constexpr size_t state_floats() const { return (taps - 1) * channels; }
 
-  // How the state is partitioned to ranks where channels are partitioned as `sections` of them.
+  /// How the state is partitioned to ranks where channels are partitioned as `sections` of them.
   constexpr std::vector<PartitionedSection> PartitionState(std::span<const PartitionedSection> sections) const {
     return Repeated(sections, taps - 1);
   }
 
-  // Checkpoints store the taps as [channels, 1, taps].
+  /// Checkpoints store the taps as [channels, 1, taps].
   void ListParameters(Weights& weights, std::string_view name, ParameterList& list,
                       const std::vector<PartitionedSection>& sections) const;
 
-  // output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.
+  /// output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.
   void Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset, float* output) const;
 };
 

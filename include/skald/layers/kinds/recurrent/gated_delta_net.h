@@ -27,13 +27,13 @@ namespace skald {
 struct GatedDeltaNet {
   static constexpr std::string_view kName = "gated delta net";
 
-  int key_heads = 0;  // of queries and keys; each serves value_heads / key_heads value heads, which are neighbours
+  int key_heads = 0;  ///< of queries and keys; each serves value_heads / key_heads value heads, which are neighbours
   int value_heads = 0;
   int key_dim = 0;
   int value_dim = 0;
-  int conv_width = 0;  // taps, the token itself included
-  RmsNorm norm = {};   // of each value head, in front of its gate
-  bool tiled = false;  // key heads serve value heads in turn, and so none that are neighbours, as in some GGUF files
+  int conv_width = 0;  ///< taps, the token itself included
+  RmsNorm norm = {};   ///< of each value head, in front of its gate
+  bool tiled = false;  ///< key heads serve value heads in turn, and so none that are neighbours, as in some GGUF files
 
   friend constexpr bool operator==(const GatedDeltaNet&, const GatedDeltaNet&) = default;
 
@@ -66,20 +66,20 @@ struct GatedDeltaNet {
     return {.state_floats = static_cast<uint32_t>(floats), .input_floats = InputsToReplay(floats, inputs)};
   }
 
-  // With k = key_heads * key_dim and v = value_heads * value_dim:
+  /// With k = key_heads * key_dim and v = value_heads * value_dim:
   struct Weights {
-    Matrix input;  // [2 * k + 2 * v, model_dim]: queries, keys, values, gates
-    Matrix rates;  // [2 * value_heads, model_dim]: how much is replaced, time steps
+    Matrix input;  ///< [2 * k + 2 * v, model_dim]: queries, keys, values, gates
+    Matrix rates;  ///< [2 * value_heads, model_dim]: how much is replaced, time steps
     CausalConv::Weights conv;
-    std::vector<float> decay;           // [value_heads], -exp(A_log)
-    std::vector<float> time_step_bias;  // [value_heads]
-    RmsNorm::Weights norm;              // [value_dim]
-    Matrix output;                      // [model_dim, v]
+    std::vector<float> decay;           ///< [value_heads], -exp(A_log)
+    std::vector<float> time_step_bias;  ///< [value_heads]
+    RmsNorm::Weights norm;              ///< [value_dim]
+    Matrix output;                      ///< [model_dim, v]
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // Key heads, each with the value heads that it serves.
+  /// Key heads, each with the value heads that it serves.
   constexpr GatedDeltaNet OfRank(const RankShare& share) const {
     if (!ArePartitioned(units(), share.ranks)) return *this;
     GatedDeltaNet part = *this;
@@ -95,7 +95,7 @@ struct GatedDeltaNet {
     return sections;
   }
 
-  // Projections; rates; the convolution's outputs; the memory's outputs; factors of keys and queries.
+  /// Projections; rates; the convolution's outputs; the memory's outputs; factors of keys and queries.
   std::array<size_t, 5> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
@@ -112,31 +112,32 @@ struct GatedDeltaNet {
     return {2 * keys_dim() + values_dim(), static_cast<size_t>(conv_width), /*silu=*/true, /*has_bias=*/false};
   }
 
-  // What is partitioned to ranks: key heads, each with its value heads, of which every tile has one where those are
-  // apart.
+  /// What is partitioned to ranks: key heads, each with its value heads, of which every tile has one where those are
+  /// apart.
   constexpr size_t units() const { return static_cast<size_t>(key_heads); }
   constexpr size_t tiles() const { return tiled ? static_cast<size_t>(value_heads) / units() : 1; }
-  // Adds what has `size` elements for each value head.
+  /// Adds what has `size` elements for each value head.
   constexpr void AddValues(size_t size, std::vector<PartitionedSection>& sections) const {
     const size_t all = static_cast<size_t>(value_heads) * size;
     for (size_t tile = 0; tile < tiles(); ++tile) sections.push_back({all / tiles(), units()});
   }
-  // Queries, keys and values.
+  /// Queries, keys and values.
   constexpr std::vector<PartitionedSection> ConvSections() const {
     std::vector<PartitionedSection> sections = {{keys_dim(), units()}, {keys_dim(), units()}};
     AddValues(static_cast<size_t>(value_dim), sections);
     return sections;
   }
 
-  // Some files have all of one kind of part in a tensor, others all kinds for one key head after the other.
+  /// Some files have all of one kind of part in a tensor, others all kinds for one key head after the other.
   std::vector<Part> InputParts() const;
   std::vector<Part> RateParts() const;
 
-  // mixed = what the memory gives for the rows, from the projection and the rates.
+  /// mixed = what the memory gives for the rows, from the projection and the rates.
   void Recur(const Weights& weights, const LayerRun& run, Rows projected, Rows rates, Rows mixed) const;
 
-  // Queries and keys become unit vectors, and queries are divided by the root of their size. To divide by the root of
-  // the sum of squares plus epsilon is an RMSNorm: by the root of their mean plus a share of epsilon, times a constant.
+  /// Queries and keys become unit vectors, and queries are divided by the root of their size. To divide by the root of
+  /// the sum of squares plus epsilon is an RMSNorm: by the root of their mean plus a share of epsilon, times a
+  /// constant.
   void NormalizeKeys(const LayerRun& run, Rows convolved) const;
 
   void Remember(const Weights& weights, const LayerRun& run, const float* convolved, const float* rates,

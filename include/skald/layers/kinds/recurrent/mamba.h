@@ -26,10 +26,10 @@ namespace skald {
 struct Mamba {
   static constexpr std::string_view kName = "Mamba";
 
-  int inner_dim = 0;       // channels
-  int state_dim = 0;       // state variables per channel
-  int time_step_rank = 0;  // width of the bottleneck in front of the time step
-  int conv_width = 0;      // taps, the token itself included
+  int inner_dim = 0;       ///< channels
+  int state_dim = 0;       ///< state variables per channel
+  int time_step_rank = 0;  ///< width of the bottleneck in front of the time step
+  int conv_width = 0;      ///< taps, the token itself included
 
   friend constexpr bool operator==(const Mamba&, const Mamba&) = default;
 
@@ -55,19 +55,19 @@ struct Mamba {
   }
 
   struct Weights {
-    Matrix input;  // in_proj [2 * inner_dim, model_dim]: the recurrence, then its gate
+    Matrix input;  ///< in_proj [2 * inner_dim, model_dim]: the recurrence, then its gate
     CausalConv::Weights conv;
-    Matrix output;                      // [model_dim, inner_dim]
-    std::vector<float> decay;           // [state_dim, inner_dim], -exp(A_log)
-    std::vector<float> time_step_bias;  // [inner_dim]
-    std::vector<float> skip;            // D [inner_dim]
-    Matrix selection;                   // x_proj [time_step_rank + 2 * state_dim, inner_dim]
-    Matrix time_step;                   // dt_proj [inner_dim, time_step_rank]
+    Matrix output;                      ///< [model_dim, inner_dim]
+    std::vector<float> decay;           ///< [state_dim, inner_dim], -exp(A_log)
+    std::vector<float> time_step_bias;  ///< [inner_dim]
+    std::vector<float> skip;            ///< D [inner_dim]
+    Matrix selection;                   ///< x_proj [time_step_rank + 2 * state_dim, inner_dim]
+    Matrix time_step;                   ///< dt_proj [inner_dim, time_step_rank]
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // Channels; what is selected for all of them, every rank is given.
+  /// Channels; what is selected for all of them, every rank is given.
   constexpr Mamba OfRank(const RankShare& share) const {
     Mamba part = *this;
     part.inner_dim = PartitionedWidth(inner_dim, share);
@@ -77,7 +77,7 @@ struct Mamba {
     return {.state = Repeated(Sections(), static_cast<size_t>(state_dim + conv_width - 1))};
   }
 
-  // Both projections; the convolution's outputs; time step's bottleneck, B and C; time steps; the scan's outputs.
+  /// Both projections; the convolution's outputs; time step's bottleneck, B and C; time steps; the scan's outputs.
   std::array<size_t, 5> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

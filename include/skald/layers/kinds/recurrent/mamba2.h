@@ -31,16 +31,17 @@ struct Mamba2 {
   static constexpr std::string_view kName = "Mamba-2";
 
   int heads = 0;
-  int head_dim = 0;    // channels of a head
-  int state_dim = 0;   // state variables per channel
-  int groups = 0;      // of heads, which share B and C
-  int conv_width = 0;  // taps, the token itself included
-  float time_step_min = 0.0f, time_step_max = std::numeric_limits<float>::infinity();  // time steps are clamped to this
-  RmsNorm norm = {};  // of each group of heads by itself, as the authors' code has it
+  int head_dim = 0;    ///< channels of a head
+  int state_dim = 0;   ///< state variables per channel
+  int groups = 0;      ///< of heads, which share B and C
+  int conv_width = 0;  ///< taps, the token itself included
+  float time_step_min = 0.0f,
+        time_step_max = std::numeric_limits<float>::infinity();  ///< time steps are clamped to this
+  RmsNorm norm = {};  ///< of each group of heads by itself, as the authors' code has it
   bool has_norm = true;
-  std::vector<float> input_multipliers = {};  // of what is projected: gate, x, B, C, time steps; none: nothing is
-  float output_multiplier = 1.0f;             // of all that the layer gives
-  int groups_of_ranks = 0;  // that all ranks have together, and the norms are of, in a rank's part of a group
+  std::vector<float> input_multipliers = {};  ///< of what is projected: gate, x, B, C, time steps; none: nothing is
+  float output_multiplier = 1.0f;             ///< of all that the layer gives
+  int groups_of_ranks = 0;  ///< that all ranks have together, and the norms are of, in a rank's part of a group
 
   friend constexpr bool operator==(const Mamba2&, const Mamba2&) = default;
 
@@ -85,18 +86,18 @@ struct Mamba2 {
   }
 
   struct Weights {
-    Matrix input;  // in_proj [projected, model_dim]: gate, channels of the convolution, a time step for each head
+    Matrix input;  ///< in_proj [projected, model_dim]: gate, channels of the convolution, a time step for each head
     CausalConv::Weights conv;
-    Matrix output;                      // [model_dim, width]
-    std::vector<float> decay;           // [heads], -exp(A_log)
-    std::vector<float> time_step_bias;  // [heads]
-    std::vector<float> skip;            // D [heads]
-    RmsNorm::Weights norm;              // [width], on the gated output; or empty
+    Matrix output;                      ///< [model_dim, width]
+    std::vector<float> decay;           ///< [heads], -exp(A_log)
+    std::vector<float> time_step_bias;  ///< [heads]
+    std::vector<float> skip;            ///< D [heads]
+    RmsNorm::Weights norm;              ///< [width], on the gated output; or empty
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // Groups of heads; heads where there are fewer groups than ranks, and those that share a group have its B and C.
+  /// Groups of heads; heads where there are fewer groups than ranks, and those that share a group have its B and C.
   constexpr Mamba2 OfRank(const RankShare& share) const {
     const PartitionedSection h = OfHeads(static_cast<size_t>(heads));
     if (!ArePartitioned(h, share.ranks)) return *this;
@@ -113,12 +114,12 @@ struct Mamba2 {
     return sections;
   }
 
-  // The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.
+  /// The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.
   std::array<size_t, 3> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 
-  // Without gates, outputs mean nothing.
+  /// Without gates, outputs mean nothing.
   void Replay(const Weights& weights, const LayerRun& run) const;
 
  private:
@@ -126,11 +127,11 @@ struct Mamba2 {
 
   void MultiplySections(const LayerRun& run, Rows projected) const;
 
-  // So many of each head's.
+  /// So many of each head's.
   constexpr PartitionedSection OfHeads(size_t size) const {
     return {size, static_cast<size_t>(groups), static_cast<size_t>(heads / groups)};
   }
-  // x, B and C.
+  /// x, B and C.
   constexpr std::vector<PartitionedSection> ConvSections() const {
     PartitionedSection of_groups = OfHeads(static_cast<size_t>(groups) * static_cast<size_t>(state_dim));
     of_groups.is_copied = true;
@@ -141,7 +142,7 @@ struct Mamba2 {
   constexpr size_t scan_floats() const { return width() * static_cast<size_t>(state_dim); }
   constexpr size_t input_floats() const { return conv().channels + static_cast<size_t>(heads); }
   constexpr size_t projected_dim() const { return width() + input_floats(); }
-  // What states follow from: all that is projected but the gate.
+  /// What states follow from: all that is projected but the gate.
   Rows InputsIn(Rows projected) const { return {projected.data + width(), projected.stride}; }
   constexpr CausalConv conv() const {
     const size_t channels = width() + 2 * static_cast<size_t>(groups) * static_cast<size_t>(state_dim);

@@ -25,9 +25,9 @@ namespace skald {
 struct RgLru {
   static constexpr std::string_view kName = "RG-LRU";
 
-  int width = 0;       // channels
-  int blocks = 0;      // of the gates' block-diagonal matrices
-  int conv_width = 0;  // taps, the token itself included
+  int width = 0;       ///< channels
+  int blocks = 0;      ///< of the gates' block-diagonal matrices
+  int conv_width = 0;  ///< taps, the token itself included
 
   friend constexpr bool operator==(const RgLru&, const RgLru&) = default;
 
@@ -50,20 +50,20 @@ struct RgLru {
   }
 
   struct Weights {
-    Matrix input;  // [2 * width, model_dim]: the gate (linear_y), then the recurrence (linear_x)
+    Matrix input;  ///< [2 * width, model_dim]: the gate (linear_y), then the recurrence (linear_x)
     CausalConv::Weights conv;
-    Matrix output;                   // [model_dim, width]
-    std::vector<float> input_bias;   // [2 * width]
-    std::vector<float> output_bias;  // [model_dim]
-    std::vector<float> decay;        // [width], -8 * softplus(recurrent_param)
-    // Input gates of all blocks, then recurrence gates of all blocks, each [width / blocks, width / blocks].
+    Matrix output;                   ///< [model_dim, width]
+    std::vector<float> input_bias;   ///< [2 * width]
+    std::vector<float> output_bias;  ///< [model_dim]
+    std::vector<float> decay;        ///< [width], -8 * softplus(recurrent_param)
+    /// Input gates of all blocks, then recurrence gates of all blocks, each [width / blocks, width / blocks].
     std::vector<Matrix> gates;
-    std::vector<float> gate_bias;  // [2 * width] in the same order
+    std::vector<float> gate_bias;  ///< [2 * width] in the same order
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // Blocks of channels.
+  /// Blocks of channels.
   constexpr RgLru OfRank(const RankShare& share) const {
     RgLru part = *this;
     part.width = static_cast<int>(PartitionedSize(Sections(), share));
@@ -74,7 +74,7 @@ struct RgLru {
     return {.state = Repeated(Sections(), static_cast<size_t>(conv_width))};
   }
 
-  // Both projections, gate first; the convolution's outputs; both gates; the recurrence's outputs.
+  /// Both projections, gate first; the convolution's outputs; both gates; the recurrence's outputs.
   std::array<size_t, 4> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

@@ -26,9 +26,9 @@ namespace skald {
 struct ShortConv {
   static constexpr std::string_view kName = "short convolution";
 
-  int width = 0;       // channels
-  int conv_width = 0;  // taps, the token itself included
-  bool bias = false;   // of both projections and the convolution
+  int width = 0;       ///< channels
+  int conv_width = 0;  ///< taps, the token itself included
+  bool bias = false;   ///< of both projections and the convolution
 
   friend constexpr bool operator==(const ShortConv&, const ShortConv&) = default;
 
@@ -47,16 +47,16 @@ struct ShortConv {
   constexpr CacheGroup State() const { return {.state_floats = static_cast<uint32_t>(conv().state_floats())}; }
 
   struct Weights {
-    Matrix input;                   // [3 * width, model_dim]: the gate in front, the gate behind, the values
-    std::vector<float> input_bias;  // [3 * width], or empty
+    Matrix input;                   ///< [3 * width, model_dim]: the gate in front, the gate behind, the values
+    std::vector<float> input_bias;  ///< [3 * width], or empty
     CausalConv::Weights conv;
-    Matrix output;                   // [model_dim, width]
-    std::vector<float> output_bias;  // [model_dim], or empty
+    Matrix output;                   ///< [model_dim, width]
+    std::vector<float> output_bias;  ///< [model_dim], or empty
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // Channels.
+  /// Channels.
   constexpr ShortConv OfRank(const RankShare& share) const {
     ShortConv part = *this;
     part.width = PartitionedWidth(width, share);
@@ -64,7 +64,7 @@ struct ShortConv {
   }
   constexpr StateSections PartitionState() const { return {.state = conv().PartitionState(Sections())}; }
 
-  // The projections; the convolution's outputs.
+  /// The projections; the convolution's outputs.
   std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

@@ -25,43 +25,38 @@ SKALD_INLINE Result<std::unique_ptr<AuthenticatedStore>> AuthenticatedStore::Cre
       return Fail(ErrorCode::kInvalidArgument, "the secret of a store has " + std::to_string(secret.size()) +
                                                    " bytes, expected at least " + std::to_string(kLeastSecretBytes));
     }
-    const auto key = Sha256().Update("skald store key 1").Update(secret).Finish();
-    if (!key) return Failure(key.error());
-    return std::unique_ptr<AuthenticatedStore>(new AuthenticatedStore(store, *key));
+    SKALD_ASSIGN(const auto key, Sha256().Update("skald store key 1").Update(secret).Finish());
+    return std::unique_ptr<AuthenticatedStore>(new AuthenticatedStore(store, key));
   });
 }
 
 SKALD_INLINE Result<ChunkBytes> AuthenticatedStore::Get(const ChunkKey& key) {
-  auto stored = store_.Get(key);
-  if (!stored) return stored;
-  if (stored->size() < kCodeBytes) return Refuse(key);
-  const auto [value, code] = Divide(*stored);
-  const auto expected = CodeOf(key, value);
-  if (!expected) return Failure(expected.error());
-  if (!IsSameCode(code, *expected)) return Refuse(key);
-  stored->resize(value.size());
+  SKALD_ASSIGN(auto stored, store_.Get(key));
+  if (stored.size() < kCodeBytes) return Refuse(key);
+  const auto [value, code] = Divide(stored);
+  SKALD_ASSIGN(const auto expected, CodeOf(key, value));
+  if (!IsSameCode(code, expected)) return Refuse(key);
+  stored.resize(value.size());
   return stored;
 }
 
 SKALD_INLINE Result<ChunkFront> AuthenticatedStore::Front(const ChunkKey& key, uint64_t most) {
   if (!store_.has_front()) return FrontOfWhole(key, most);
-  auto front = store_.Front(key, most);
-  if (!front) return front;
-  if (front->bytes < kCodeBytes) return Fail(ErrorCode::kDataLoss, "a chunk without a code");
-  front->bytes -= kCodeBytes;
-  if (front->front.size() > front->bytes) front->front.resize(static_cast<size_t>(front->bytes));
+  SKALD_ASSIGN(auto front, store_.Front(key, most));
+  if (front.bytes < kCodeBytes) return Fail(ErrorCode::kDataLoss, "a chunk without a code");
+  front.bytes -= kCodeBytes;
+  if (front.front.size() > front.bytes) front.front.resize(static_cast<size_t>(front.bytes));
   return front;
 }
 
 SKALD_INLINE Result<void> AuthenticatedStore::Put(const ChunkKey& key, std::span<const std::byte> value) const {
-  if (auto size = CheckChunkSize(key, value.size() + kCodeBytes); !size) return size;
+  SKALD_TRY(CheckChunkSize(key, value.size() + kCodeBytes));
   return NoThrow("the authenticated store", [&]() -> Result<void> {
-    const auto code = CodeOf(key, value);
-    if (!code) return Failure(code.error());
+    SKALD_ASSIGN(const auto code, CodeOf(key, value));
     ChunkBytes stored;
     stored.reserve(value.size() + kCodeBytes);
     stored.insert(stored.end(), value.begin(), value.end());
-    stored.insert(stored.end(), code->begin(), code->end());
+    stored.insert(stored.end(), code.begin(), code.end());
     return store_.Put(key, stored);
   });
 }
@@ -73,10 +68,9 @@ SKALD_INLINE std::pair<std::span<const std::byte>, std::span<const std::byte>> A
 
 SKALD_INLINE Result<Sha256Digest> AuthenticatedStore::CodeOf(const ChunkKey& key,
                                                              std::span<const std::byte> value) const {
-  const auto content = Sha256().Update(value).Finish();
-  if (!content) return Failure(content.error());
+  SKALD_ASSIGN(const auto content, Sha256().Update(value).Finish());
   std::array<std::byte, ChunkKey::kBytes + kCodeBytes> message;
-  std::ranges::copy(*content, std::ranges::copy(key.bytes, message.begin()).out);
+  std::ranges::copy(content, std::ranges::copy(key.bytes, message.begin()).out);
   return HmacSha256(key_, message);
 }
 
@@ -87,9 +81,8 @@ SKALD_INLINE Failure AuthenticatedStore::Refuse(const ChunkKey& key) {
 }
 
 SKALD_INLINE Result<ChunkFront> AuthenticatedStore::FrontOfWhole(const ChunkKey& key, uint64_t most) {
-  auto value = Get(key);
-  if (!value) return Failure(value.error());
-  ChunkFront front{value->size(), std::move(*value)};
+  SKALD_ASSIGN(auto value, Get(key));
+  ChunkFront front{value.size(), std::move(value)};
   if (front.bytes > most) front.front.resize(static_cast<size_t>(most));
   return front;
 }

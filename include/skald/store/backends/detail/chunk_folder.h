@@ -42,12 +42,11 @@ SKALD_INLINE Result<bool> ChunkFolder::MarkUsed(const ChunkKey& key) const {
 }
 
 SKALD_INLINE Result<ChunkBytes> ChunkFolder::Read(const ChunkKey& key, bool use, uint64_t most) const {
-  auto front = ReadFront(key, use, most);
-  if (!front) return Failure(front.error());
-  if (front->bytes > kMaxChunkBytes) {
+  SKALD_ASSIGN(auto front, ReadFront(key, use, most));
+  if (front.bytes > kMaxChunkBytes) {
     return NoChunk(PathOf(key), "larger than " + std::to_string(kMaxChunkBytes) + " bytes");
   }
-  return std::move(front->front);
+  return std::move(front.front);
 }
 
 SKALD_INLINE Result<ChunkFront> ChunkFolder::ReadFront(const ChunkKey& key, bool use, uint64_t most) const {
@@ -60,7 +59,7 @@ SKALD_INLINE Result<ChunkFront> ChunkFolder::ReadFront(const ChunkKey& key, bool
   if (!S_ISREG(status.st_mode)) return NoChunk(name, "no regular file");
   ChunkFront front{static_cast<uint64_t>(status.st_size), {}};
   front.front.resize(static_cast<size_t>(std::min({front.bytes, most, kMaxChunkBytes})));
-  if (auto read = ReadAll(file.get(), name, front.front); !read) return Failure(read.error());
+  SKALD_TRY(ReadAll(file.get(), name, front.front));
   // By itself a file system notes some reads and not others.
   const timespec times[2] = {AccessTime(use ? FileTime::Now() : FileTime::Of(status.st_atim)), kUnchanged};
   ::futimens(file.get(), times);
@@ -69,10 +68,9 @@ SKALD_INLINE Result<ChunkFront> ChunkFolder::ReadFront(const ChunkKey& key, bool
 
 SKALD_INLINE Result<void> ChunkFolder::Write(const ChunkKey& key, std::span<const std::byte> value,
                                              SyncPolicy sync) const {
-  auto sink = CreateFile(PathOf(key), sync);
-  if (!sink) return Failure(sink.error());
-  if (auto written = sink->Write(value); !written) return written;
-  return sink->Commit(sync);
+  SKALD_ASSIGN(auto sink, CreateFile(PathOf(key), sync));
+  SKALD_TRY(sink.Write(value));
+  return sink.Commit(sync);
 }
 
 SKALD_INLINE Result<void> ChunkFolder::Remover::Remove(const ChunkKey& key) {
@@ -85,22 +83,20 @@ SKALD_INLINE Result<void> ChunkFolder::Remover::Remove(const ChunkKey& key) {
 
 SKALD_INLINE Result<std::vector<ChunkKey>> ChunkFolder::List() const {
   std::vector<ChunkKey> keys;
-  const auto listed = ForEachSubfolder([&keys](const std::filesystem::path& subfolder) {
+  SKALD_TRY(ForEachSubfolder([&keys](const std::filesystem::path& subfolder) {
     return ForEachEntry(subfolder, [&](const dirent& file) {
       const auto key = ChunkKey::FromHex(file.d_name);
       if (key && IsRegularFile(subfolder, file)) keys.push_back(*key);
     });
-  });
-  if (!listed) return Failure(listed.error());
+  }));
   return keys;
 }
 
 SKALD_INLINE Result<std::vector<StoredChunk>> ChunkFolder::Chunks() const {
-  const auto keys = List();
-  if (!keys) return Failure(keys.error());
+  SKALD_ASSIGN(const auto keys, List());
   std::vector<StoredChunk> chunks;
-  chunks.reserve(keys->size());
-  for (const ChunkKey& key : *keys) {
+  chunks.reserve(keys.size());
+  for (const ChunkKey& key : keys) {
     struct stat status;
     const std::string file = PathOf(key);
     if (::stat(file.c_str(), &status) == 0) {
@@ -142,7 +138,7 @@ SKALD_INLINE Result<FileSink> ChunkFolder::CreateFile(const std::filesystem::pat
   const auto create = [&file] { return FileSink::CreateAnew(file, kPrivateFile, FileSink::Unfinished::kNamed); };
   auto sink = create();
   if (sink || sink.error().code != ErrorCode::kNotFound) return sink;
-  if (auto made = MakeFolder(file.parent_path(), kPrivateFolder, sync); !made) return Failure(made.error());
+  SKALD_TRY(MakeFolder(file.parent_path(), kPrivateFolder, sync));
   return create();
 }
 
@@ -151,7 +147,7 @@ Result<void> ChunkFolder::ForEachSubfolder(Visit visit) const {
   constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char high : kDigits) {
     for (const char low : kDigits) {
-      if (auto visited = visit(path_ / std::string{high, low}); !visited) return visited;
+      SKALD_TRY(visit(path_ / std::string{high, low}));
     }
   }
   return {};

@@ -23,9 +23,9 @@ namespace skald {
 SKALD_INLINE Result<std::unique_ptr<DirectoryStore>> DirectoryStore::Open(const std::filesystem::path& path,
                                                                           const DirectoryStoreOptions& options) {
   return NoThrow(path.native(), [&]() -> Result<std::unique_ptr<DirectoryStore>> {
-    if (auto made = MakeFolder(path, kPrivateFolder, options.sync); !made) return Failure(made.error());
+    SKALD_TRY(MakeFolder(path, kPrivateFolder, options.sync));
     std::unique_ptr<DirectoryStore> store(new DirectoryStore(path, options));
-    if (auto cleared = store->folder_.RemoveUnfinished(); !cleared) return Failure(cleared.error());
+    SKALD_TRY(store->folder_.RemoveUnfinished());
     return store;
   });
 }
@@ -47,13 +47,12 @@ SKALD_INLINE Result<ChunkBytes> DirectoryStore::Peek(const ChunkKey& key, uint64
 }
 
 SKALD_INLINE Result<void> DirectoryStore::Put(const ChunkKey& key, std::span<const std::byte> value) {
-  if (auto size = CheckChunkSize(key, value.size()); !size) return size;
+  SKALD_TRY(CheckChunkSize(key, value.size()));
   return NoThrow("the directory store", [&]() -> Result<void> {
-    const auto is_there = folder_.MarkUsed(key);
-    if (!is_there) return Failure(is_there.error());
-    if (*is_there) return {};
+    SKALD_ASSIGN(const auto is_there, folder_.MarkUsed(key));
+    if (is_there) return {};
     Reservation room(*this);
-    if (auto made = room.Make(key, value.size()); !made) return made;
+    SKALD_TRY(room.Make(key, value.size()));
     auto written = folder_.Write(key, value, options_.sync);
     if (written) room.Keep();
     return written;
@@ -105,7 +104,7 @@ SKALD_INLINE DirectoryStore::Reservation::~Reservation() {
 
 SKALD_INLINE Result<void> DirectoryStore::Reservation::Make(const ChunkKey& key, uint64_t bytes) {
   const std::lock_guard lock(store_.mutex_);
-  if (auto room = store_.MakeRoom(key, bytes); !room) return room;
+  SKALD_TRY(store_.MakeRoom(key, bytes));
   store_.unfinished_bytes_ += bytes_ = bytes;
   return {};
 }
@@ -120,7 +119,7 @@ SKALD_INLINE Result<void> DirectoryStore::MakeRoom(const ChunkKey& key, uint64_t
   }
   // What others added or dropped is noticed by looking, from time to time and before anything is dropped.
   if (!found_bytes_ || added_bytes_ > limit / kSlack) {
-    if (const auto chunks = Look(); !chunks) return Failure(chunks.error());
+    SKALD_TRY(Look());
   }
   if (*found_bytes_ + added_bytes_ + unfinished_bytes_ + bytes <= limit) return {};
   if (unfinished_bytes_ > limit - bytes) {
@@ -134,23 +133,20 @@ SKALD_INLINE Result<void> DirectoryStore::MakeRoom(const ChunkKey& key, uint64_t
 }
 
 SKALD_INLINE Result<std::vector<StoredChunk>> DirectoryStore::Look() {
-  auto chunks = ListByUse();
-  if (!chunks) return chunks;
+  SKALD_ASSIGN(auto chunks, ListByUse());
   found_bytes_ = added_bytes_ = 0;
-  for (const StoredChunk& chunk : *chunks) *found_bytes_ += chunk.bytes;
+  for (const StoredChunk& chunk : chunks) *found_bytes_ += chunk.bytes;
   return chunks;
 }
 
 SKALD_INLINE Result<ChunkCount> DirectoryStore::DropOldest(uint64_t most, uint64_t goal) {
-  const auto lock = LockFolder();
-  if (!lock) return Failure(lock.error());
+  SKALD_ASSIGN(const auto lock, LockFolder());
   internal::ChunkFolder::Remover remover(folder_);
-  const auto chunks = Look();
-  if (!chunks) return Failure(chunks.error());
+  SKALD_ASSIGN(const auto chunks, Look());
   ChunkCount dropped;
   if (*found_bytes_ <= most) return dropped;
   Result<void> refusal;
-  for (const StoredChunk& chunk : *chunks) {
+  for (const StoredChunk& chunk : chunks) {
     if (*found_bytes_ <= goal) return dropped;
     if (pins_.contains(chunk.key)) continue;
     if (auto removed = remover.Remove(chunk.key); !removed) {

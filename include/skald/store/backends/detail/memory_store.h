@@ -27,9 +27,8 @@ SKALD_INLINE Result<bool> MemoryStore::Has(const ChunkKey& key) const {
 }
 
 SKALD_INLINE Result<ChunkBytes> MemoryStore::Get(const ChunkKey& key) {
-  auto front = Front(key, kMaxChunkBytes);
-  if (!front) return Failure(std::move(front.error()));
-  return std::move(front->front);
+  SKALD_ASSIGN(auto front, Front(key, kMaxChunkBytes));
+  return std::move(front.front);
 }
 
 SKALD_INLINE Result<ChunkFront> MemoryStore::Front(const ChunkKey& key, uint64_t most) {
@@ -49,7 +48,7 @@ SKALD_INLINE Result<ChunkFront> MemoryStore::Front(const ChunkKey& key, uint64_t
 }
 
 SKALD_INLINE Result<void> MemoryStore::Put(const ChunkKey& key, std::span<const std::byte> value) {
-  if (auto size = CheckChunkSize(key, value.size()); !size) return size;
+  SKALD_TRY(CheckChunkSize(key, value.size()));
   return NoThrow("the memory store", [&]() -> Result<void> {
     const uint64_t needed = value.size() + kEntryBytes;
     if (needed > max_bytes_) {

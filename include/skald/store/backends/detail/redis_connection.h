@@ -24,17 +24,16 @@ namespace skald {
 namespace internal {
 
 SKALD_INLINE Result<RedisConnection> RedisConnection::Open(const RedisOptions& options, Clock::time_point deadline) {
-  auto socket = Connect(options);
-  if (!socket) return Failure(socket.error());
-  RedisConnection connection(std::move(*socket), NameOf(options), options.answer_timeout);
+  SKALD_ASSIGN(auto socket, Connect(options));
+  RedisConnection connection(std::move(socket), NameOf(options), options.answer_timeout);
   connection.SetDeadline(deadline);
-  if (auto done = connection.Encrypt(options); !done) return Failure(done.error());
-  if (auto done = connection.Authenticate(options); !done) return Failure(done.error());
+  SKALD_TRY(connection.Encrypt(options));
+  SKALD_TRY(connection.Authenticate(options));
   if (options.database != 0) {
     const std::string number = std::to_string(options.database);
-    if (auto done = connection.Call({"SELECT", number}, {REDIS_REPLY_STATUS}); !done) return Failure(done.error());
+    SKALD_TRY(connection.Call({"SELECT", number}, {REDIS_REPLY_STATUS}));
   }
-  if (auto done = connection.Call({"PING"}, {REDIS_REPLY_STATUS}); !done) return Failure(done.error());
+  SKALD_TRY(connection.Call({"PING"}, {REDIS_REPLY_STATUS}));
   return connection;
 }
 
@@ -46,12 +45,11 @@ SKALD_INLINE Result<RedisReply> RedisConnection::Call(std::initializer_list<std:
   is_usable_ = false;
   // What comes unasked would be taken for the answer. (The first command may find the server's refusal to serve us.)
   if (has_answered_ && !IsQuiet()) return NotQuiet(command);
-  if (auto sent = Send(arguments); !sent) return Failure(sent.error());
-  auto reply = Receive(command, most_bytes);
-  if (!reply) return reply;
+  SKALD_TRY(Send(arguments));
+  SKALD_ASSIGN(auto reply, Receive(command, most_bytes));
   has_answered_ = is_usable_ = true;
-  if ((*reply)->type == REDIS_REPLY_ERROR) return Refusal(command, {(*reply)->str, (*reply)->len});
-  if (std::find(types.begin(), types.end(), (*reply)->type) == types.end()) return Nonsense(command);
+  if (reply->type == REDIS_REPLY_ERROR) return Refusal(command, {reply->str, reply->len});
+  if (std::find(types.begin(), types.end(), reply->type) == types.end()) return Nonsense(command);
   return reply;
 }
 

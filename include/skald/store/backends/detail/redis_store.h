@@ -49,9 +49,8 @@ SKALD_INLINE Result<RedisStore> RedisStore::Connect(const RedisOptions& options)
       return Fail(ErrorCode::kInvalidArgument,
                   "RedisOptions: a timeout is " + std::to_string(timeout.count()) + " ms, expected 1 ms to 1 hour");
     }
-    auto connection = internal::RedisConnection::Open(options, DeadlineOf(options));
-    if (!connection) return Failure(connection.error());
-    return RedisStore(options, std::move(*connection));
+    SKALD_ASSIGN(auto connection, internal::RedisConnection::Open(options, DeadlineOf(options)));
+    return RedisStore(options, std::move(connection));
   });
 }
 
@@ -61,11 +60,10 @@ SKALD_INLINE Result<bool> RedisStore::Has(const ChunkKey& key) const {
 
 SKALD_INLINE Result<ChunkBytes> RedisStore::Get(const ChunkKey& key) const {
   return Run<ChunkBytes>([&](internal::RedisConnection& server) -> Result<ChunkBytes> {
-    const auto reply = server.Call({"GET", NameOf(key)}, {REDIS_REPLY_STRING, REDIS_REPLY_NIL},
-                                   kMaxChunkBytes + internal::RedisConnection::kShortAnswer);
-    if (!reply) return Failure(reply.error());
-    if ((*reply)->type == REDIS_REPLY_NIL) return ChunkNotFound(key);
-    const auto value = std::as_bytes(std::span((*reply)->str, (*reply)->len));
+    SKALD_ASSIGN(const auto reply, server.Call({"GET", NameOf(key)}, {REDIS_REPLY_STRING, REDIS_REPLY_NIL},
+                                               kMaxChunkBytes + internal::RedisConnection::kShortAnswer));
+    if (reply->type == REDIS_REPLY_NIL) return ChunkNotFound(key);
+    const auto value = std::as_bytes(std::span(reply->str, reply->len));
     return ChunkBytes(value.begin(), value.end());
   });
 }
@@ -73,27 +71,23 @@ SKALD_INLINE Result<ChunkBytes> RedisStore::Get(const ChunkKey& key) const {
 SKALD_INLINE Result<ChunkFront> RedisStore::Front(const ChunkKey& key, uint64_t most) const {
   return Run<ChunkFront>([&](internal::RedisConnection& server) -> Result<ChunkFront> {
     const std::string last = std::to_string(std::clamp<uint64_t>(most, 1, kMaxChunkBytes) - 1);
-    const auto front = server.Call({"GETRANGE", NameOf(key), "0", last}, {REDIS_REPLY_STRING});
-    if (!front) return Failure(front.error());
-    if ((*front)->len == 0) {  // an empty value, or none
-      const auto exists = Exists(server, key);
-      if (!exists) return Failure(exists.error());
-      return *exists ? Result<ChunkFront>(ChunkFront{}) : ChunkNotFound(key);
+    SKALD_ASSIGN(const auto front, server.Call({"GETRANGE", NameOf(key), "0", last}, {REDIS_REPLY_STRING}));
+    if (front->len == 0) {  // an empty value, or none
+      SKALD_ASSIGN(const auto exists, Exists(server, key));
+      return exists ? Result<ChunkFront>(ChunkFront{}) : ChunkNotFound(key);
     }
-    const auto length = server.Call({"STRLEN", NameOf(key)}, {REDIS_REPLY_INTEGER});
-    if (!length) return Failure(length.error());
-    const auto bytes = std::as_bytes(std::span((*front)->str, (*front)->len));
-    return ChunkFront{static_cast<uint64_t>((*length)->integer), ChunkBytes(bytes.begin(), bytes.end())};
+    SKALD_ASSIGN(const auto length, server.Call({"STRLEN", NameOf(key)}, {REDIS_REPLY_INTEGER}));
+    const auto bytes = std::as_bytes(std::span(front->str, front->len));
+    return ChunkFront{static_cast<uint64_t>(length->integer), ChunkBytes(bytes.begin(), bytes.end())};
   });
 }
 
 SKALD_INLINE Result<void> RedisStore::Put(const ChunkKey& key, std::span<const std::byte> value) const {
-  if (auto size = NoThrow("a chunk", [&] { return CheckChunkSize(key, value.size()); }); !size) return size;
+  SKALD_TRY(NoThrow("a chunk", [&] { return CheckChunkSize(key, value.size()); }));
   return Run<void>([&](internal::RedisConnection& server) -> Result<void> {
     if (value.size() > kAskFirst) {
-      const auto exists = Exists(server, key);
-      if (!exists) return Failure(exists.error());
-      if (*exists) return {};
+      SKALD_ASSIGN(const auto exists, Exists(server, key));
+      if (exists) return {};
     }
     const std::string_view text(reinterpret_cast<const char*>(value.data()), value.size());
     return Done(server.Call({"SET", NameOf(key), text, "NX"}, {REDIS_REPLY_STATUS, REDIS_REPLY_NIL}));
@@ -113,10 +107,9 @@ SKALD_INLINE Result<std::vector<ChunkKey>> RedisStore::List() const {
     std::unordered_set<std::string> cursors;
     std::string cursor = "0";
     do {
-      const auto reply =
-          server.Call({"SCAN", cursor, "MATCH", pattern_, "COUNT", "1000"}, {REDIS_REPLY_ARRAY}, kMaxPage);
-      if (!reply) return Failure(reply.error());
-      if (!internal::TakePage(**reply, options_.key_prefix, cursor, keys) || !cursors.insert(cursor).second)
+      SKALD_ASSIGN(const auto reply,
+                   server.Call({"SCAN", cursor, "MATCH", pattern_, "COUNT", "1000"}, {REDIS_REPLY_ARRAY}, kMaxPage));
+      if (!internal::TakePage(*reply, options_.key_prefix, cursor, keys) || !cursors.insert(cursor).second)
         return server.Nonsense("SCAN");
     } while (cursor != "0");
     // A scan may come by a key twice.
@@ -150,9 +143,8 @@ SKALD_INLINE Result<void> RedisStore::Done(const Result<internal::RedisReply>& r
 }
 
 SKALD_INLINE Result<bool> RedisStore::Exists(internal::RedisConnection& server, const ChunkKey& key) const {
-  const auto reply = server.Call({"EXISTS", NameOf(key)}, {REDIS_REPLY_INTEGER});
-  if (!reply) return Failure(reply.error());
-  return (*reply)->integer != 0;
+  SKALD_ASSIGN(const auto reply, server.Call({"EXISTS", NameOf(key)}, {REDIS_REPLY_INTEGER}));
+  return reply->integer != 0;
 }
 
 template <class T, class Function>
@@ -166,9 +158,8 @@ Result<T> RedisStore::Run(const Function& function) const {
     for (bool is_retry = false;; is_retry = true) {
       if (!was_open || is_retry) {
         connection.reset();  // first, for servers with little room for connections
-        auto opened = internal::RedisConnection::Open(options_, deadline);
-        if (!opened) return Failure(opened.error());
-        connection = std::move(*opened);
+        SKALD_ASSIGN(auto opened, internal::RedisConnection::Open(options_, deadline));
+        connection = std::move(opened);
       }
       Result<T> result = function(*connection);
       if (result || is_retry || !was_open || !connection->is_lost()) return result;

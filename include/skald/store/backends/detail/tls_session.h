@@ -29,8 +29,8 @@ SKALD_INLINE Result<TlsSession> TlsSession::Create(const TlsOptions& options, co
   SSL_CTX* const context = session.context_.get();
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-  if (auto trusted = Trust(context, options); !trusted) return Failure(trusted.error());
-  if (auto own = UseOwn(context, options); !own) return Failure(own.error());
+  SKALD_TRY(Trust(context, options));
+  SKALD_TRY(UseOwn(context, options));
   session.ssl_.reset(SSL_new(context));
   BIO* const in = BIO_new(BIO_s_mem());
   BIO* const out = BIO_new(BIO_s_mem());

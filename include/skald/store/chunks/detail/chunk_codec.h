@@ -115,22 +115,20 @@ SKALD_INLINE Result<std::span<const std::byte>> EncodeChunkInPlace(const ChunkKe
     internal::WriteChunkHeader(key, format, content.size(), room);
     return room;
   }
-  auto chunk = EncodeChunk(key, format, content);
-  if (!chunk) return Failure(chunk.error());
-  encoded = std::move(*chunk);
+  SKALD_ASSIGN(auto chunk, EncodeChunk(key, format, content));
+  encoded = std::move(chunk);
   return encoded;
 }
 
 SKALD_INLINE Result<ChunkHeader> DecodeChunkInto(const ChunkKey& key, std::span<const std::byte> chunk,
                                                  std::span<std::byte> content) {
   return NoThrow("decoding a chunk", [&]() -> Result<ChunkHeader> {
-    auto header = ReadChunkHeader(key, chunk, content.size());
-    if (!header) return header;
-    if (header->content_bytes != content.size()) {
+    SKALD_ASSIGN(auto header, ReadChunkHeader(key, chunk, content.size()));
+    if (header.content_bytes != content.size()) {
       return internal::DamagedChunk(key,
-                                    internal::ExpectedFound("bytes of content", content.size(), header->content_bytes));
+                                    internal::ExpectedFound("bytes of content", content.size(), header.content_bytes));
     }
-    if (auto done = internal::DecodePayload(*header, chunk, content); !done) return Failure(done.error());
+    SKALD_TRY(internal::DecodePayload(header, chunk, content));
     return header;
   });
 }
@@ -138,17 +136,16 @@ SKALD_INLINE Result<ChunkHeader> DecodeChunkInto(const ChunkKey& key, std::span<
 SKALD_INLINE Result<std::span<const std::byte>> ViewChunk(const ChunkKey& key, std::span<const std::byte> chunk,
                                                           uint64_t content_bytes, ChunkBytes& decoded) {
   return NoThrow("decoding a chunk", [&]() -> Result<std::span<const std::byte>> {
-    const auto header = ReadChunkHeader(key, chunk);
-    if (!header) return Failure(header.error());
-    if (header->content_bytes != content_bytes) {
+    SKALD_ASSIGN(const auto header, ReadChunkHeader(key, chunk));
+    if (header.content_bytes != content_bytes) {
       return internal::DamagedChunk(key,
-                                    internal::ExpectedFound("bytes of content", content_bytes, header->content_bytes));
+                                    internal::ExpectedFound("bytes of content", content_bytes, header.content_bytes));
     }
-    if (header->payload_bytes == content_bytes && header->format.codec == ChunkCodec::kNone) {
+    if (header.payload_bytes == content_bytes && header.format.codec == ChunkCodec::kNone) {
       return chunk.subspan(kChunkHeaderBytes);
     }
     decoded.resize(static_cast<size_t>(content_bytes));
-    if (auto done = DecodeChunkInto(key, chunk, decoded); !done) return Failure(done.error());
+    SKALD_TRY(DecodeChunkInto(key, chunk, decoded));
     return decoded;
   });
 }
@@ -156,11 +153,10 @@ SKALD_INLINE Result<std::span<const std::byte>> ViewChunk(const ChunkKey& key, s
 SKALD_INLINE Result<DecodedChunk> DecodeChunk(const ChunkKey& key, std::span<const std::byte> chunk,
                                               uint64_t max_content_bytes) {
   return NoThrow("decoding a chunk", [&]() -> Result<DecodedChunk> {
-    const auto header = ReadChunkHeader(key, chunk, max_content_bytes);
-    if (!header) return Failure(header.error());
-    ChunkBytes content(static_cast<size_t>(header->content_bytes));
-    if (auto done = internal::DecodePayload(*header, chunk, content); !done) return Failure(done.error());
-    return DecodedChunk{*header, std::move(content)};
+    SKALD_ASSIGN(const auto header, ReadChunkHeader(key, chunk, max_content_bytes));
+    ChunkBytes content(static_cast<size_t>(header.content_bytes));
+    SKALD_TRY(internal::DecodePayload(header, chunk, content));
+    return DecodedChunk{header, std::move(content)};
   });
 }
 

@@ -95,10 +95,9 @@ SKALD_INLINE void WriteChunkHeader(const ChunkKey& key, const ChunkFormat& forma
 
 SKALD_INLINE Result<ChunkHeader> PeekChunkHeader(const ChunkKey& key, std::span<const std::byte> front) {
   return NoThrow("a chunk", [&]() -> Result<ChunkHeader> {
-    auto header = internal::LoadChunkHeader(key, front);
-    if (!header) return header;
-    if (header->key != key) return internal::DamagedChunk(key, "it holds chunk " + header->key.ToHex());
-    if (auto valid = internal::CheckChunkFields(*header, front, key); !valid) return Failure(valid.error());
+    SKALD_ASSIGN(auto header, internal::LoadChunkHeader(key, front));
+    if (header.key != key) return internal::DamagedChunk(key, "it holds chunk " + header.key.ToHex());
+    SKALD_TRY(internal::CheckChunkFields(header, front, key));
     return header;
   });
 }
@@ -107,16 +106,15 @@ SKALD_INLINE Result<ChunkHeader> ReadChunkHeader(const ChunkKey& key, std::span<
                                                  uint64_t max_content_bytes) {
   using namespace internal;  // NOLINT: the offsets
   return NoThrow("a chunk", [&]() -> Result<ChunkHeader> {
-    auto loaded = LoadChunkHeader(key, chunk);
-    if (!loaded) return loaded;
-    const ChunkHeader& header = *loaded;
+    SKALD_ASSIGN(auto loaded, LoadChunkHeader(key, chunk));
+    const ChunkHeader& header = loaded;
     if (const uint64_t follows = chunk.size() - kChunkHeaderBytes; header.payload_bytes != follows) {
       return DamagedChunk(key, ExpectedFound("bytes after the header", header.payload_bytes, follows));
     }
     const uint64_t expected = LoadAt<uint64_t>(chunk, kChecksumAt), found = ChunkChecksum(chunk);
     if (expected != found) return DamagedChunk(key, ExpectedFound("checksum", expected, found));
     if (header.key != key) return DamagedChunk(key, "it holds chunk " + header.key.ToHex());
-    if (auto valid = CheckChunkFields(header, chunk, key); !valid) return Failure(valid.error());
+    SKALD_TRY(CheckChunkFields(header, chunk, key));
     if (header.content_bytes > max_content_bytes) {
       return Fail(ErrorCode::kOutOfRange, "chunk " + key.ToHex() + " has " + std::to_string(header.content_bytes) +
                                               " bytes of content, the limit is " + std::to_string(max_content_bytes));

@@ -26,7 +26,7 @@ SKALD_INLINE Result<bool> HasWholeChunk(ChunkStoreRef store, const ChunkKey& key
         header && header->payload_bytes == found->bytes - kChunkHeaderBytes && header->content_bytes == content_bytes;
     if (is_whole) return true;
   }
-  if (auto dropped = store.Drop(key); !dropped) return Failure(dropped.error());
+  SKALD_TRY(store.Drop(key));
   return false;
 }
 

@@ -64,11 +64,10 @@ inline Result<std::optional<SharedSpan>> FindSharedSpan(std::span<const int32_t>
 // Leaves the prefix and the span in `cache`, which holds the old tokens. Errors: those of KVCache::Erase; the cache
 // then is as it was.
 inline Result<void> KeepSpan(KVCache& cache, const SharedSpan& span) {
-  auto edited = cache.Fork();
-  if (!edited) return Failure(std::move(edited.error()));
-  if (auto cut = edited->Erase(span.old_begin + span.length, edited->size()); !cut) return cut;
-  if (auto cut = edited->Erase(span.prefix, span.old_begin); !cut) return cut;
-  cache = std::move(*edited);
+  SKALD_ASSIGN(auto edited, cache.Fork());
+  SKALD_TRY(edited.Erase(span.old_begin + span.length, edited.size()));
+  SKALD_TRY(edited.Erase(span.prefix, span.old_begin));
+  cache = std::move(edited);
   return {};
 }
 

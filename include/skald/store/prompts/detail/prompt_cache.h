@@ -28,10 +28,10 @@ SKALD_INLINE Result<std::unique_ptr<PromptCache>> PromptCache::Create(std::share
       return Fail(ErrorCode::kInvalidArgument, "PromptCacheOptions::codec is lossy; prompts are reused exactly or not");
     }
     std::unique_ptr<PromptCache> prompts(new PromptCache(std::move(pool), identity, options, stores));
-    auto registration = prompts->pool_->AddReclaimer(
-        [prompts = prompts.get()](uint64_t missing_bytes) { return prompts->GiveBack(missing_bytes); });
-    if (!registration) return Failure(registration.error());
-    prompts->registration_ = std::move(*registration);
+    SKALD_ASSIGN(auto registration, prompts->pool_->AddReclaimer([prompts = prompts.get()](uint64_t missing_bytes) {
+      return prompts->GiveBack(missing_bytes);
+    }));
+    prompts->registration_ = std::move(registration);
     return prompts;
   });
 }
@@ -50,16 +50,14 @@ SKALD_INLINE PromptCache::~PromptCache() {
 SKALD_INLINE Result<PromptPrefix> PromptCache::Lookup(std::span<const int32_t> tokens,
                                                       const std::optional<std::string>& salt) {
   return NoThrow("PromptCache::Lookup", [&]() -> Result<PromptPrefix> {
-    auto known = LookInMemory("PromptCache::Lookup", tokens, salt);
-    if (!known) return Failure(known.error());
+    SKALD_ASSIGN(auto known, LookInMemory("PromptCache::Lookup", tokens, salt));
     bool is_from_store = false;
-    if (MayKnowMore(known->prefix, tokens)) {
-      const auto found = SearchStores(known->chain, known->identity, known->prefix);
-      if (!found) return Failure(found.error());
-      is_from_store = *found;
+    if (MayKnowMore(known.prefix, tokens)) {
+      SKALD_ASSIGN(const auto found, SearchStores(known.chain, known.identity, known.prefix));
+      is_from_store = found;
     }
-    Count(tokens.size(), known->prefix, is_from_store);
-    return std::move(known->prefix);
+    Count(tokens.size(), known.prefix, is_from_store);
+    return std::move(known.prefix);
   });
 }
 
@@ -68,16 +66,14 @@ SKALD_INLINE Result<PromptPrefix> PromptCache::LookupBeside(std::span<const int3
                                                             std::optional<PromptFetch>& fetch) {
   if (options_.reader == nullptr) return Lookup(tokens, salt);
   return NoThrow("PromptCache::LookupBeside", [&]() -> Result<PromptPrefix> {
-    auto known = LookInMemory("PromptCache::LookupBeside", tokens, salt);
-    if (!known) return Failure(known.error());
-    PromptPrefix& prefix = known->prefix;
+    SKALD_ASSIGN(auto known, LookInMemory("PromptCache::LookupBeside", tokens, salt));
+    PromptPrefix& prefix = known.prefix;
     bool is_from_store = false;
     if (fetch && fetch->IsOf(tokens)) {
-      const auto taken = TakeFetched(*fetch, known->identity, prefix);
-      if (!taken) return Failure(taken.error());
-      is_from_store = *taken;
+      SKALD_ASSIGN(const auto taken, TakeFetched(*fetch, known.identity, prefix));
+      is_from_store = taken;
     } else if (!fetch && MayKnowMore(prefix, tokens)) {
-      fetch = BeginFetch(known->identity, tokens, prefix.cache.size());
+      fetch = BeginFetch(known.identity, tokens, prefix.cache.size());
       if (fetch) return std::move(prefix);  // counted when the caller comes back
     }
     Count(tokens.size(), prefix, is_from_store);
@@ -91,20 +87,18 @@ SKALD_INLINE Result<void> PromptCache::Insert(const KVCache& cache, std::span<co
     if (cache.pool() != pool_) {
       return Fail(ErrorCode::kFailedPrecondition, "PromptCache::Insert: the cache is of another pool");
     }
-    if (auto same = internal::CheckAdapter(cache, identity_); !same) return same;
+    SKALD_TRY(internal::CheckAdapter(cache, identity_));
     if (cache.exact_tokens() < cache.size()) {
       return Fail(ErrorCode::kFailedPrecondition, "PromptCache::Insert: after an edit only the first " +
                                                       std::to_string(cache.exact_tokens()) +
                                                       " tokens are what computing them would give");
     }
     const Identity identity = WithSalt(salt);
-    const auto chain = ChainOf(identity, cache.tokens());
-    if (!chain) return Failure(chain.error());
-    auto kept = KeepInMemory(cache, *chain, logits);
-    if (!kept) return Failure(kept.error());
+    SKALD_ASSIGN(const auto chain, ChainOf(identity, cache.tokens()));
+    SKALD_ASSIGN(auto kept, KeepInMemory(cache, chain, logits));
     if (stores_.empty()) return {};
-    if (options_.writer == nullptr) return WriteToStores(cache, identity, *chain, {logits.begin(), logits.end()});
-    return WriteLater(cache, std::move(*kept), identity, {logits.begin(), logits.end()});
+    if (options_.writer == nullptr) return WriteToStores(cache, identity, chain, {logits.begin(), logits.end()});
+    return WriteLater(cache, std::move(kept), identity, {logits.begin(), logits.end()});
   });
 }
 
@@ -112,11 +106,10 @@ SKALD_INLINE Result<void> PromptCache::Forget(std::span<const int32_t> tokens, u
                                               const std::optional<std::string>& salt) {
   return NoThrow("PromptCache::Forget", [&]() -> Result<void> {
     const Identity identity = WithSalt(salt);
-    const auto chain = ChainOf(identity, tokens);
-    if (!chain) return Failure(chain.error());
-    auto result = ForgetInMemory(*chain, keep);
+    SKALD_ASSIGN(const auto chain, ChainOf(identity, tokens));
+    auto result = ForgetInMemory(chain, keep);
     if (stores_.empty() || ForgetLater(identity, tokens, keep)) return result;
-    auto done = ForgetInStores(*chain, identity, keep);
+    auto done = ForgetInStores(chain, identity, keep);
     return result ? std::move(done) : std::move(result);
   });
 }
@@ -156,9 +149,8 @@ SKALD_INLINE Identity PromptCache::WithSalt(const std::optional<std::string>& sa
 }
 
 SKALD_INLINE Result<TokenChain> PromptCache::ChainOf(const Identity& identity, std::span<const int32_t> tokens) const {
-  const auto kind = internal::StateKindOf(*pool_, identity, options_.codec);
-  if (!kind) return Failure(kind.error());
-  return TokenChain::Of(*kind, tokens);
+  SKALD_ASSIGN(const auto kind, internal::StateKindOf(*pool_, identity, options_.codec));
+  return TokenChain::Of(kind, tokens);
 }
 
 SKALD_INLINE Result<void> PromptCache::ForgetInMemory(const TokenChain& chain, uint32_t keep) {
@@ -188,11 +180,9 @@ SKALD_INLINE Result<PromptCache::Known> PromptCache::LookInMemory(const char* ca
                                                                   const std::optional<std::string>& salt) {
   if (tokens.empty()) return Fail(ErrorCode::kInvalidArgument, std::string(caller) + ": there are no tokens");
   Identity identity = WithSalt(salt);
-  auto chain = ChainOf(identity, tokens);
-  if (!chain) return Failure(chain.error());
-  auto prefix = FindInMemory(*chain);
-  if (!prefix) return Failure(prefix.error());
-  return Known{std::move(identity), *std::move(chain), *std::move(prefix)};
+  SKALD_ASSIGN(auto chain, ChainOf(identity, tokens));
+  SKALD_ASSIGN(auto prefix, FindInMemory(chain));
+  return Known{std::move(identity), std::move(chain), std::move(prefix)};
 }
 
 SKALD_INLINE Result<PromptPrefix> PromptCache::FindInMemory(const TokenChain& chain) {
@@ -214,10 +204,9 @@ SKALD_INLINE Result<void> PromptCache::WriteLater(const KVCache& cache, std::sha
                                                   const Identity& identity, std::vector<float> logits) {
   uint64_t bytes = cache.size() * sizeof(int32_t) + logits.size() * sizeof(float);
   if (BlockPeers* const peers = pool_->peers().get()) {
-    auto whole = peers->Gather(cache);
-    if (!whole) return Failure(whole.error());
-    bytes += whole->pool()->usage().used_bytes;
-    kept = std::make_shared<RevocableCache>(std::move(*whole));
+    SKALD_ASSIGN(auto whole, peers->Gather(cache));
+    bytes += whole.pool()->usage().used_bytes;
+    kept = std::make_shared<RevocableCache>(std::move(whole));
   }
   const bool is_posted = options_.writer->Post(
       this,
@@ -274,14 +263,12 @@ SKALD_INLINE void PromptCache::SetReading(std::shared_ptr<internal::FetchState> 
 }
 
 SKALD_INLINE Result<void> PromptCache::Fetch(const Identity& identity, uint32_t known, internal::FetchState& fetch) {
-  const auto chain = ChainOf(identity, fetch.tokens);
-  if (!chain) return Failure(chain.error());
-  const auto room = fetch_room_->MakePool(*pool_);
-  if (!room) return Failure(room.error());
+  SKALD_ASSIGN(const auto chain, ChainOf(identity, fetch.tokens));
+  SKALD_ASSIGN(const auto room, fetch_room_->MakePool(*pool_));
   for (const ChunkStoreRef& ref : store_refs_) {
     if (!fetch.is_wanted) return {};
     internal::WantedStore store(ref, fetch);
-    auto found = StoredPrompts(store, options_.codec).Find(*chain, identity, known, *room);
+    auto found = StoredPrompts(store, options_.codec).Find(chain, identity, known, room);
     if (!found && !fetch.store_error) fetch.store_error = found.error();
     if (!found || !*found) continue;
     fetch.found.emplace(std::move((*found)->cache), fetch_room_);
@@ -303,14 +290,13 @@ SKALD_INLINE Result<bool> PromptCache::TakeFetched(PromptFetch& fetch, const Ide
   if (!cache && cache.error().code == ErrorCode::kResourceExhausted) return false;
   if (!cache) return Failure(cache.error());
   prefix = {std::move(*cache), state.matched, std::move(state.logits), std::move(prefix.store_error)};
-  if (auto kept = KeepFound(identity, prefix); !kept) return Failure(kept.error());
+  SKALD_TRY(KeepFound(identity, prefix));
   return true;
 }
 
 SKALD_INLINE Result<void> PromptCache::KeepFound(const Identity& identity, const PromptPrefix& prefix) {
-  const auto chain = ChainOf(identity, prefix.cache.tokens());
-  if (!chain) return Failure(chain.error());
-  const auto kept = KeepInMemory(prefix.cache, *chain, prefix.logits);
+  SKALD_ASSIGN(const auto chain, ChainOf(identity, prefix.cache.tokens()));
+  const auto kept = KeepInMemory(prefix.cache, chain, prefix.logits);
   if (!kept && kept.error().code != ErrorCode::kResourceExhausted) return Failure(kept.error());
   return {};
 }
@@ -326,7 +312,7 @@ SKALD_INLINE Result<bool> PromptCache::SearchStores(const TokenChain& chain, con
     if (!*found) continue;
     (*found)->store_error = std::move(prefix.store_error);
     prefix = std::move(**found);
-    if (auto kept = KeepFound(identity, prefix); !kept) return Failure(kept.error());
+    SKALD_TRY(KeepFound(identity, prefix));
     return true;
   }
   return false;
@@ -340,20 +326,18 @@ SKALD_INLINE Result<std::shared_ptr<RevocableCache>> PromptCache::KeepInMemory(c
     EvictUntil(options_.max_bytes);  // it may have gained logits
     return kept;
   }
-  auto fork = cache.Fork();
-  if (!fork) return Failure(fork.error());
-  auto candidate = PromptEntries::Candidate::Of(std::move(*fork), chain, {logits.begin(), logits.end()});
-  if (!candidate) return Failure(candidate.error());
-  const uint64_t whole = candidate->whole_bytes();
+  SKALD_ASSIGN(auto fork, cache.Fork());
+  SKALD_ASSIGN(auto candidate, PromptEntries::Candidate::Of(std::move(fork), chain, {logits.begin(), logits.end()}));
+  const uint64_t whole = candidate.whole_bytes();
   if (whole > options_.max_bytes) {
     return Fail(ErrorCode::kResourceExhausted, "a prompt of " + std::to_string(cache.size()) + " tokens takes " +
                                                    std::to_string(whole) + " bytes, the prompt cache may hold " +
                                                    std::to_string(options_.max_bytes));
   }
-  while (entries_.bytes() + entries_.BytesToAdd(*candidate) > options_.max_bytes && entries_.Evict()) {
+  while (entries_.bytes() + entries_.BytesToAdd(candidate) > options_.max_bytes && entries_.Evict()) {
     ++stats_.evictions;
   }
-  return entries_.Insert(std::move(*candidate));
+  return entries_.Insert(std::move(candidate));
 }
 
 SKALD_INLINE void PromptCache::EvictUntil(uint64_t max_bytes) noexcept {

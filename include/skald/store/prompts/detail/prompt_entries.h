@@ -22,9 +22,8 @@ SKALD_INLINE Result<PromptEntries::Candidate> PromptEntries::Candidate::Of(KVCac
   Entry& entry = candidate.entry_.emplace_front(
       Entry{std::make_shared<RevocableCache>(std::move(cache)), std::move(logits), {}, {}});
   for (size_t count = 0; count <= chain.tokens().size(); count += kChunkTokens) {
-    const auto link = chain.At(count);
-    if (!link) return Failure(link.error());
-    entry.borders.push_back({*link});
+    SKALD_ASSIGN(const auto link, chain.At(count));
+    entry.borders.push_back({link});
     candidate.borders_.emplace(entry.borders.back(), candidate.entry_.begin());
   }
   entry.cache().ForEachTable([&](const BlockTable& table) {
@@ -85,26 +84,23 @@ SKALD_INLINE Result<PromptPrefix> PromptEntries::Find(const TokenChain& chain, c
   Best best;
   for (size_t border = tokens.size() / kChunkTokens + 1; border-- > 0;) {
     if (best.reused >= (border + 1) * kChunkTokens) break;  // what parts ways earlier cannot be longer
-    const auto link = chain.At(border * kChunkTokens);
-    if (!link) return Failure(link.error());
-    const auto [begin, end] = by_border_.equal_range(ChunkKey{*link});
+    SKALD_ASSIGN(const auto link, chain.At(border * kChunkTokens));
+    const auto [begin, end] = by_border_.equal_range(ChunkKey{link});
     for (auto found = begin; found != end; ++found) Consider(found->second, tokens, best);
   }
-  auto cache = best.reused == 0 ? CreateKVCache(pool, adapter) : best.entry->cache().Fork();
-  if (!cache) return Failure(cache.error());
-  PromptPrefix prefix{std::move(*cache), best.matched, {}};
+  SKALD_ASSIGN(auto cache, best.reused == 0 ? CreateKVCache(pool, adapter) : best.entry->cache().Fork());
+  PromptPrefix prefix{std::move(cache), best.matched, {}};
   if (best.reused == 0) return prefix;
-  if (auto rewound = prefix.cache.Truncate(best.reused); !rewound) return Failure(rewound.error());
+  SKALD_TRY(prefix.cache.Truncate(best.reused));
   if (best.reused == tokens.size()) prefix.logits = best.entry->logits;
   entries_.splice(entries_.begin(), entries_, best.entry);
   return prefix;
 }
 
 SKALD_INLINE Result<void> PromptEntries::Forget(const TokenChain& chain, uint32_t keep, uint64_t& evictions) {
-  const auto front = chain.At(0);
-  if (!front) return Failure(front.error());
+  SKALD_ASSIGN(const auto front, chain.At(0));
   std::vector<EntryList::iterator> gone;  // removing one removes it from all borders, the end of this range too
-  const auto [begin, end] = by_border_.equal_range(ChunkKey{*front});
+  const auto [begin, end] = by_border_.equal_range(ChunkKey{front});
   for (auto found = begin; found != end; ++found) {
     if (internal::CommonPrefix(chain.tokens(), found->second->cache().tokens()) > keep) gone.push_back(found->second);
   }

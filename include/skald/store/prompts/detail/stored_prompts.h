@@ -39,13 +39,12 @@ SKALD_INLINE Result<void> StoredPrompts::Insert(const StateSource& state, const 
                                                 const TokenChain& chain, std::vector<float> logits) const {
   return NoThrow("StoredPrompts::Insert", [&]() -> Result<void> {
     const auto points = state.With([](const KVCache& cache) { return cache.ResumePoints(); });
-    const auto manifest = SaveSnapshot(state, identity, {.logits = std::move(logits)}, store_, {codec_});
-    if (!manifest) return Failure(manifest.error());
+    SKALD_ASSIGN(const auto manifest, SaveSnapshot(state, identity, {.logits = std::move(logits)}, store_, {codec_}));
     if (!points) return Failure(points.error());
     for (const ResumeRange& range : *points) {
       for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
-        if (auto there = state.Check(); !there) return there;
-        if (auto put = PutPointer(chain, border, *manifest); !put) return put;
+        SKALD_TRY(state.Check());
+        SKALD_TRY(PutPointer(chain, border, manifest));
       }
     }
     return {};
@@ -56,9 +55,8 @@ SKALD_INLINE Result<void> StoredPrompts::Forget(const TokenChain& chain, const I
                                                 const std::shared_ptr<BlockPool>& pool) const {
   return NoThrow("StoredPrompts::Forget", [&]() -> Result<void> {
     for (size_t border = 0; border <= chain.tokens().size() / kChunkTokens; ++border) {
-      const auto pointer = PointerKey(chain, static_cast<uint32_t>(border));
-      if (!pointer) return Failure(pointer.error());
-      if (auto done = ForgetAt(*pointer, chain, identity, keep, *pool); !done) return done;
+      SKALD_ASSIGN(const auto pointer, PointerKey(chain, static_cast<uint32_t>(border)));
+      SKALD_TRY(ForgetAt(pointer, chain, identity, keep, *pool));
     }
     return {};
   });
@@ -79,23 +77,19 @@ SKALD_INLINE Result<std::optional<PromptPrefix>> StoredPrompts::Find(const Token
 }
 
 SKALD_INLINE Result<ChunkKey> StoredPrompts::PointerKey(const TokenChain& chain, uint32_t border) {
-  const auto link = chain.At(size_t{border} * kChunkTokens);
-  if (!link) return Failure(link.error());
-  const auto digest = Sha256().Update(*link).Update("prompt").Finish();
-  if (!digest) return Failure(digest.error());
-  return ChunkKey{*digest};
+  SKALD_ASSIGN(const auto link, chain.At(size_t{border} * kChunkTokens));
+  SKALD_ASSIGN(const auto digest, Sha256().Update(link).Update("prompt").Finish());
+  return ChunkKey{digest};
 }
 
 SKALD_INLINE Result<void> StoredPrompts::PutPointer(const TokenChain& chain, uint32_t border,
                                                     const ChunkKey& manifest) const {
-  const auto key = PointerKey(chain, border);
-  if (!key) return Failure(key.error());
-  const auto has = internal::HasWholeChunk(store_, *key, manifest.bytes.size());
-  if (!has) return Failure(has.error());
-  if (*has) return {};
-  const auto chunk = EncodeChunk(*key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes);
-  if (!chunk) return Failure(chunk.error());
-  return store_.Put(*key, *chunk);
+  SKALD_ASSIGN(const auto key, PointerKey(chain, border));
+  SKALD_ASSIGN(const auto has, internal::HasWholeChunk(store_, key, manifest.bytes.size()));
+  if (has) return {};
+  SKALD_ASSIGN(const auto chunk,
+               EncodeChunk(key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes));
+  return store_.Put(key, chunk);
 }
 
 SKALD_INLINE Result<void> StoredPrompts::ForgetAt(const ChunkKey& pointer, const TokenChain& chain,
@@ -110,13 +104,12 @@ SKALD_INLINE Result<void> StoredPrompts::ForgetAt(const ChunkKey& pointer, const
       chunk ? internal::OpenManifest(key, *chunk, identity, pool) : Result<Manifest>(Failure(chunk.error()));
   if (!manifest) return {};  // it leads nowhere, or to what only a larger pool can read
   if (internal::CommonPrefix(chain.tokens(), manifest->tokens) <= keep) return {};
-  const auto kept = ChunksWithin(chain, keep, *manifest);
-  if (!kept) return Failure(kept.error());
+  SKALD_ASSIGN(const auto kept, ChunksWithin(chain, keep, *manifest));
   std::vector<ChunkKey> gone = internal::ChunksOf(*manifest);
-  std::erase_if(gone, [&](const ChunkKey& one) { return std::ranges::binary_search(*kept, one); });
+  std::erase_if(gone, [&](const ChunkKey& one) { return std::ranges::binary_search(kept, one); });
   gone.insert(gone.end(), {key, pointer});
   for (const ChunkKey& one : gone) {
-    if (auto dropped = store_.Drop(one); !dropped) return dropped;
+    SKALD_TRY(store_.Drop(one));
   }
   return {};
 }
@@ -133,11 +126,11 @@ SKALD_INLINE Result<std::vector<ChunkKey>> StoredPrompts::ChunksWithin(const Tok
   for (const SavedTable& one : manifest.resume_points) tables.push_back(&one);
   for (size_t group = 0; group < manifest.table.groups.size(); ++group) {
     for (size_t end = kChunkTokens; end <= keep; end += kChunkTokens) {
-      if (auto added = add(chain.TokensKey(group, end - kChunkTokens, end)); !added) return Failure(added.error());
+      SKALD_TRY(add(chain.TokensKey(group, end - kChunkTokens, end)));
     }
     for (const SavedTable* const table : tables) {
       if (table->tokens > keep) continue;
-      if (auto added = add(chain.StateKey(group, table->tokens)); !added) return Failure(added.error());
+      SKALD_TRY(add(chain.StateKey(group, table->tokens)));
     }
   }
   std::ranges::sort(keys);
@@ -147,13 +140,12 @@ SKALD_INLINE Result<std::vector<ChunkKey>> StoredPrompts::ChunksWithin(const Tok
 SKALD_INLINE Result<std::optional<PromptPrefix>> StoredPrompts::FindAt(const TokenChain& chain, uint32_t border,
                                                                        const Identity& identity, uint32_t better_than,
                                                                        const std::shared_ptr<BlockPool>& pool) const {
-  const auto pointer = PointerKey(chain, border);
-  if (!pointer) return Failure(pointer.error());
-  const auto stored = store_.Get(*pointer);
+  SKALD_ASSIGN(const auto pointer, PointerKey(chain, border));
+  const auto stored = store_.Get(pointer);
   if (!stored && stored.error().code == ErrorCode::kNotFound) return std::nullopt;
   if (!stored && stored.error().code != ErrorCode::kDataLoss) return Failure(stored.error());
   ChunkKey key;
-  auto found = stored && DecodeChunkInto(*pointer, *stored, key.bytes)
+  auto found = stored && DecodeChunkInto(pointer, *stored, key.bytes)
                    ? FindIn(chain, key, identity, better_than, pool)
                    : Result<std::optional<PromptPrefix>>(Fail(ErrorCode::kDataLoss, "a damaged pointer"));
   if (found) return found;
@@ -168,7 +160,7 @@ SKALD_INLINE Result<std::optional<PromptPrefix>> StoredPrompts::FindAt(const Tok
     default:
       return found;
   }
-  if (auto dropped = store_.Drop(*pointer); !dropped) return Failure(dropped.error());
+  SKALD_TRY(store_.Drop(pointer));
   return std::nullopt;
 }
 
@@ -183,11 +175,10 @@ SKALD_INLINE Result<std::optional<PromptPrefix>> StoredPrompts::FindIn(const Tok
     const SavedTable* source;
     const uint32_t reused = FindResumePoint(manifest, pool->layout(), limit, source);
     if (reused <= better_than) return std::nullopt;
-    auto cache = internal::LoadWhole(pool, [&](const std::shared_ptr<BlockPool>& whole) {
-      return SnapshotLoader(whole, internal::FetchFrom(store_)).LoadPrefix(manifest, *source, reused);
-    });
-    if (!cache) return Failure(cache.error());
-    PromptPrefix prefix{std::move(*cache), matched, {}};
+    SKALD_ASSIGN(auto cache, internal::LoadWhole(pool, [&](const std::shared_ptr<BlockPool>& whole) {
+                   return SnapshotLoader(whole, internal::FetchFrom(store_)).LoadPrefix(manifest, *source, reused);
+                 }));
+    PromptPrefix prefix{std::move(cache), matched, {}};
     if (reused == tokens.size()) prefix.logits = manifest.notes.logits;
     return std::optional(std::move(prefix));
   };

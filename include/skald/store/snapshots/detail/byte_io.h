@@ -16,9 +16,8 @@
 namespace skald {
 
 SKALD_INLINE Result<void> BufferSink::Write(std::span<const std::byte> bytes) {
-  const auto room = Reserve(bytes.size());
-  if (!room) return Failure(room.error());
-  if (!bytes.empty()) std::memcpy(room->data(), bytes.data(), bytes.size());
+  SKALD_ASSIGN(const auto room, Reserve(bytes.size()));
+  if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
   return {};
 }
 
@@ -40,9 +39,8 @@ SKALD_INLINE Result<void> CountingSink::Write(std::span<const std::byte> bytes) 
 }
 
 SKALD_INLINE Result<void> BufferSource::Read(std::span<std::byte> bytes) {
-  const auto taken = Take(bytes.size());
-  if (!taken) return Failure(taken.error());
-  if (!bytes.empty()) std::memcpy(bytes.data(), taken->data(), bytes.size());
+  SKALD_ASSIGN(const auto taken, Take(bytes.size()));
+  if (!bytes.empty()) std::memcpy(bytes.data(), taken.data(), bytes.size());
   return {};
 }
 

@@ -34,10 +34,9 @@ SKALD_INLINE std::filesystem::path DigestCacheOf(const std::filesystem::path& pa
 }
 
 SKALD_INLINE Result<std::string> DescribeWeights(const std::filesystem::path& path) {
-  const auto files = ModelFilesAt(path);
-  if (!files) return Failure(files.error());
+  SKALD_ASSIGN(const auto files, ModelFilesAt(path));
   std::string facts = "skald-digest 2\n";
-  for (const auto& file : files->all()) {
+  for (const auto& file : files.all()) {
     struct stat status;
     if (::stat(file.c_str(), &status) != 0) return SystemFailure(file.native());
     for (const int64_t fact :
@@ -66,26 +65,23 @@ inline std::optional<Sha256Digest> ReadDigest(const std::filesystem::path& cache
 
 inline Result<void> WriteDigest(const std::filesystem::path& cache, const std::string& facts,
                                 const Sha256Digest& digest) {
-  auto sink = FileSink::CreateAnew(cache, 0644);
-  if (!sink) return Failure(sink.error());
+  SKALD_ASSIGN(auto sink, FileSink::CreateAnew(cache, 0644));
   const std::string text = facts + ChunkKey{digest}.ToHex() + '\n';
-  if (auto written = sink->Write(std::as_bytes(std::span(text))); !written) return written;
-  return sink->Commit();
+  SKALD_TRY(sink.Write(std::as_bytes(std::span(text))));
+  return sink.Commit();
 }
 
 }  // namespace internal
 
 SKALD_INLINE Result<Sha256Digest> CachedDigestOfWeights(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
-    const auto facts = internal::DescribeWeights(path);
-    if (!facts) return Failure(facts.error());
+    SKALD_ASSIGN(const auto facts, internal::DescribeWeights(path));
     const std::filesystem::path cache = internal::DigestCacheOf(path);
-    if (const auto cached = internal::ReadDigest(cache, *facts)) return *cached;
-    const auto digest = DigestOfWeights(path);
-    if (!digest) return digest;
+    if (const auto cached = internal::ReadDigest(cache, facts)) return *cached;
+    SKALD_ASSIGN(const auto digest, DigestOfWeights(path));
     // Not if the files changed meanwhile: nobody knows what was read.
-    if (const auto now = internal::DescribeWeights(path); now && *now == *facts) {
-      (void)internal::WriteDigest(cache, *facts, *digest);  // without it the next call computes again, no more
+    if (const auto now = internal::DescribeWeights(path); now && *now == facts) {
+      (void)internal::WriteDigest(cache, facts, digest);  // without it the next call computes again, no more
     }
     return digest;
   });

@@ -24,9 +24,8 @@
 namespace skald {
 
 SKALD_INLINE Result<IdentityDigests> IdentityDigests::Of(const Identity& identity) {
-  auto salt = Sha256().Update("skald salt").Update(identity.salt).Finish();
-  if (!salt) return Failure(salt.error());
-  return IdentityDigests{identity.weights, identity.adapter, identity.tokenizer, *salt,
+  SKALD_ASSIGN(auto salt, Sha256().Update("skald salt").Update(identity.salt).Finish());
+  return IdentityDigests{identity.weights, identity.adapter, identity.tokenizer, salt,
                          WeightTypeCode(identity.weight_type)};
 }
 
@@ -55,12 +54,12 @@ SKALD_INLINE Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path
     const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
     struct stat status;
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(path.native());
-    if (auto regular = internal::CheckRegular(status, path.native()); !regular) return Failure(regular.error());
+    SKALD_TRY(internal::CheckRegular(status, path.native()));
     Sha256 hash;
     std::vector<std::byte> buffer(size_t{1} << 20);
     for (auto rest = static_cast<uint64_t>(status.st_size); rest > 0;) {
       const std::span<std::byte> part = std::span(buffer).first(std::min<uint64_t>(rest, buffer.size()));
-      if (auto read = internal::ReadAll(file.get(), path.native(), part); !read) return Failure(read.error());
+      SKALD_TRY(internal::ReadAll(file.get(), path.native(), part));
       hash.Update(part);
       rest -= part.size();
     }
@@ -70,14 +69,12 @@ SKALD_INLINE Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path
 
 SKALD_INLINE Result<Sha256Digest> DigestOfWeights(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
-    const auto files = ModelFilesAt(path);
-    if (!files) return Failure(files.error());
-    if (files->weights.size() == 1) return DigestOfFile(files->weights.front());
+    SKALD_ASSIGN(const auto files, ModelFilesAt(path));
+    if (files.weights.size() == 1) return DigestOfFile(files.weights.front());
     Sha256 hash;
-    for (const auto& file : files->weights) {
-      const auto digest = DigestOfFile(file);
-      if (!digest) return digest;
-      hash.Update(*digest);
+    for (const auto& file : files.weights) {
+      SKALD_ASSIGN(const auto digest, DigestOfFile(file));
+      hash.Update(digest);
     }
     return hash.Finish();
   });

@@ -152,7 +152,7 @@ class TableReader {
       return BadManifest("edits that no cache can have");
     }
     table.edits = reader_.GetElements<Segment>(edits);
-    if (auto valid = CheckEdits(table.edits, table.tokens); !valid) return Failure(valid.error());
+    SKALD_TRY(CheckEdits(table.edits, table.tokens));
     const auto groups = reader_.Get<uint64_t>();
     const size_t of_layers = layout_.layer_groups().size(), all = layout_.groups().size();
     if (groups != of_layers && groups != all) {
@@ -160,9 +160,8 @@ class TableReader {
     }
     const bool lists_inputs = groups > of_layers;
     for (size_t g = 0; g < groups; ++g) {
-      auto group = ReadGroup(table, g, lists_inputs, main);
-      if (!group) return Failure(group.error());
-      table.groups.push_back(std::move(*group));
+      SKALD_ASSIGN(auto group, ReadGroup(table, g, lists_inputs, main));
+      table.groups.push_back(std::move(group));
     }
     for (uint32_t g = 0; lists_inputs && g < of_layers; ++g) {
       if (!layout_.groups()[g].is_replayed()) continue;
@@ -178,16 +177,15 @@ class TableReader {
     SavedGroup saved{reader_.Get<uint32_t>(), {}};
     const size_t chunks = reader_.GetCount(sizeof(ChunkKey));
     if (!reader_.ok()) return CutShort();
-    const auto expected = CountChunks(table, saved.first_token, group, lists_inputs, name);
-    if (!expected) return Failure(expected.error());
-    if (chunks == 0 && *expected > 0 && main != nullptr && group.is_attention()) {
+    SKALD_ASSIGN(const auto expected, CountChunks(table, saved.first_token, group, lists_inputs, name));
+    if (chunks == 0 && expected > 0 && main != nullptr && group.is_attention()) {
       // Its tokens are those of the conversation's own table, as far as that holds them where they were.
       if (saved.first_token >= main->groups[g].first_token && table.tokens <= TokensInPlace(*main)) return saved;
       return BadManifest("a resume point relies on tokens that the snapshot does not hold");
     }
     const bool lacks_present = lists_inputs && group.is_replayed() && saved.first_token < table.tokens;
-    if (chunks != *expected && !(lacks_present && chunks + 1 == *expected)) {
-      return BadManifest(name + " has " + std::to_string(chunks) + " chunks, expected " + std::to_string(*expected));
+    if (chunks != expected && !(lacks_present && chunks + 1 == expected)) {
+      return BadManifest(name + " has " + std::to_string(chunks) + " chunks, expected " + std::to_string(expected));
     }
     saved.chunks = reader_.GetElements<ChunkKey>(chunks);
     return saved;
@@ -266,7 +264,7 @@ inline Result<void> ReadKind(ByteReader& reader, const StateKind& expected, Mani
   manifest.kind.lossy = reader.Get<uint32_t>() != 0;
   manifest.kind.kv_type = expected.kv_type;
   if (!reader.ok()) return BadManifest("it is cut short");
-  if (auto same = manifest.kind.identity.Check(expected.identity); !same) return same;
+  SKALD_TRY(manifest.kind.identity.Check(expected.identity));
   if (manifest.kind.layout_fingerprint != expected.layout_fingerprint) {
     return Fail(ErrorCode::kFailedPrecondition,
                 "the snapshot was computed with another Config: its cache has another layout, or the model another "
@@ -283,7 +281,7 @@ SKALD_INLINE Result<Manifest> ReadManifest(std::span<const std::byte> bytes, con
                                            const CacheLayout& layout, uint32_t max_tokens) {
   ByteReader reader(bytes);
   Manifest manifest;
-  if (auto ours = ReadKind(reader, expected, manifest); !ours) return Failure(ours.error());
+  SKALD_TRY(ReadKind(reader, expected, manifest));
   manifest.exact_tokens = reader.Get<uint32_t>();
   const size_t tokens = reader.GetCount(sizeof(int32_t));
   if (tokens > max_tokens) {

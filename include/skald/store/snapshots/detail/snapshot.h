@@ -27,8 +27,7 @@ inline constexpr uint64_t kMaxManifestBytes = kMaxChunkContent + kMaxChunkOverhe
 
 SKALD_INLINE Result<Manifest> OpenManifest(const ChunkKey& key, std::span<const std::byte> stored,
                                            const Identity& identity, const BlockPool& pool) {
-  const auto kind = StateKindOf(pool, identity, ChunkCodec::kNone);
-  if (!kind) return Failure(kind.error());
+  SKALD_ASSIGN(const auto kind, StateKindOf(pool, identity, ChunkCodec::kNone));
   auto chunk = DecodeChunk(key, stored, MaxManifestContent(stored.size()));
   if (!chunk && chunk.error().code == ErrorCode::kOutOfRange) {
     return Fail(ErrorCode::kDataLoss, "the snapshot's manifest: " + chunk.error().message);
@@ -37,9 +36,8 @@ SKALD_INLINE Result<Manifest> OpenManifest(const ChunkKey& key, std::span<const 
   if (chunk->header.format.kind != ChunkKind::kManifest) {
     return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + " is not a snapshot's manifest");
   }
-  const auto layout = WholeLayout(pool);
-  if (!layout) return Failure(layout.error());
-  return DecodeManifest(chunk->content, *kind, *layout, pool.runtime().max_tokens);
+  SKALD_ASSIGN(const auto layout, WholeLayout(pool));
+  return DecodeManifest(chunk->content, kind, layout, pool.runtime().max_tokens);
 }
 
 // Takes bytes from any source. Memory grows with what really comes, and is used again.
@@ -55,7 +53,7 @@ class SourceReader {
     while (taken < count) {
       const uint64_t part = std::min(count - taken, std::max(taken, uint64_t{1} << 20));
       if (room.size() < taken + part) room.resize(static_cast<size_t>(taken + part));
-      if (auto read = source_.Read(std::span(room).subspan(taken, part)); !read) return Failure(read.error());
+      SKALD_TRY(source_.Read(std::span(room).subspan(taken, part)));
       taken += part;
     }
     return std::span<const std::byte>(room).first(static_cast<size_t>(count));
@@ -81,7 +79,7 @@ class BufferReader {
 template <class Reader>
 Result<std::span<const std::byte>> ReadFrame(Reader& reader, uint64_t max_bytes, ChunkBytes& room) {
   uint64_t size = 0;
-  if (auto read = reader.Read(std::as_writable_bytes(std::span(&size, 1))); !read) return Failure(read.error());
+  SKALD_TRY(reader.Read(std::as_writable_bytes(std::span(&size, 1))));
   if (size > max_bytes) {
     return Fail(ErrorCode::kDataLoss, "the snapshot has a chunk of " + std::to_string(size) +
                                           " bytes, expected at most " + std::to_string(max_bytes));
@@ -93,7 +91,7 @@ template <class Reader>
 Result<Snapshot> ReadSnapshot(Reader reader, const Identity& identity, std::shared_ptr<BlockPool> pool,
                               std::optional<ExecutorRef> executor) {
   StreamHeader header;
-  if (auto read = reader.Read(std::as_writable_bytes(std::span(&header, 1))); !read) return Failure(read.error());
+  SKALD_TRY(reader.Read(std::as_writable_bytes(std::span(&header, 1))));
   if (header.magic != kStreamMagic) {
     return Fail(ErrorCode::kDataLoss, "this is not a snapshot: it does not begin with 'SkaldSnp'");
   }
@@ -102,14 +100,12 @@ Result<Snapshot> ReadSnapshot(Reader reader, const Identity& identity, std::shar
                                              ", this Skald reads version " + std::to_string(kStreamVersion));
   }
   ChunkBytes room;
-  const auto stored = ReadFrame(reader, kMaxManifestBytes, room);
-  if (!stored) return Failure(stored.error());
-  auto manifest = OpenManifest(header.manifest, *stored, identity, *pool);
-  if (!manifest) return Failure(manifest.error());
+  SKALD_ASSIGN(const auto stored, ReadFrame(reader, kMaxManifestBytes, room));
+  SKALD_ASSIGN(auto manifest, OpenManifest(header.manifest, stored, identity, *pool));
   const auto next = [&reader](const ChunkKey&, uint64_t content_bytes, ChunkBytes& chunk) {
     return ReadFrame(reader, content_bytes + kMaxChunkOverhead, chunk);
   };
-  return BuildSnapshot(std::move(*manifest), std::move(pool), next, executor);
+  return BuildSnapshot(std::move(manifest), std::move(pool), next, executor);
 }
 
 }  // namespace internal
@@ -119,9 +115,9 @@ SKALD_INLINE Result<ChunkKey> SaveSnapshot(const StateSource& state, const Ident
                                            const SnapshotOptions& options) {
   return NoThrow("SaveSnapshot", [&]() -> Result<ChunkKey> {
     internal::StoreTarget target(store);
-    const auto manifest = internal::EmitSnapshot(state, identity, notes, options, /*manifest_last=*/true, target);
-    if (!manifest) return manifest;
-    if (auto kept = target.CheckAllKept(*manifest); !kept) return Failure(kept.error());
+    SKALD_ASSIGN(const auto manifest,
+                 internal::EmitSnapshot(state, identity, notes, options, /*manifest_last=*/true, target));
+    SKALD_TRY(target.CheckAllKept(manifest));
     return manifest;
   });
 }
@@ -133,8 +129,7 @@ Result<void> SaveStream(const KVCache& cache, const Identity& identity, const Sn
                         const SnapshotOptions& options) {
   return NoThrow("SaveSnapshot", [&]() -> Result<void> {
     StreamTarget<Sink> target(sink);
-    const auto key = EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/false, target);
-    if (!key) return Failure(key.error());
+    SKALD_TRY(EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/false, target));
     return {};
   });
 }

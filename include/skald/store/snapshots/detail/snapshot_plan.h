@@ -23,10 +23,9 @@ namespace skald {
 
 SKALD_INLINE Result<SnapshotPlan> SnapshotPlan::Make(const KVCache& cache, const StateKind& kind,
                                                      const SnapshotNotes& notes, ChunkCodec codec) {
-  auto chain = TokenChain::Of(kind, cache.tokens());
-  if (!chain) return Failure(chain.error());
+  SKALD_ASSIGN(auto chain, TokenChain::Of(kind, cache.tokens()));
   const uint32_t exact_tokens = cache.exact_tokens() < cache.size() ? cache.exact_tokens() : kMaxTokens;
-  SnapshotPlan plan(cache.pool(), exact_tokens, std::move(*chain), codec);
+  SnapshotPlan plan(cache.pool(), exact_tokens, std::move(chain), codec);
   plan.manifest_.kind = kind;
   plan.manifest_.exact_tokens = exact_tokens;
   plan.manifest_.tokens.assign(cache.tokens().begin(), cache.tokens().end());
@@ -81,15 +80,15 @@ SKALD_INLINE Result<SavedTable> SnapshotPlan::AddTable(const BlockTable& table, 
     const CacheGroup& kind = pool_->layout().groups()[g];
     if (kind.is_recurrent()) {
       lists_inputs = lists_inputs || (kind.is_replayed() && group.first_token < table.tokens);
-      if (auto added = AddStates(table, g, group); !added) return Failure(added.error());
+      SKALD_TRY(AddStates(table, g, group));
     } else if (main == nullptr || group.first_token < main->groups[g].first_token) {
-      if (auto added = AddTokens(table, g, saved.StoredTokens(), group); !added) return Failure(added.error());
+      SKALD_TRY(AddTokens(table, g, saved.StoredTokens(), group));
     }
     saved.groups.push_back(std::move(group));
   }
   for (uint32_t g = 0; lists_inputs && g < of_layers; ++g) {
     if (!pool_->layout().groups()[g].is_replayed()) continue;
-    if (auto added = AddInputs(table, g, saved.groups.emplace_back()); !added) return Failure(added.error());
+    SKALD_TRY(AddInputs(table, g, saved.groups.emplace_back()));
   }
   return saved;
 }
@@ -100,7 +99,7 @@ SKALD_INLINE Result<void> SnapshotPlan::AddStates(const BlockTable& table, uint3
   for (uint32_t i = 0; i < states.size(); ++i) {
     const bool is_base = i == 0 && group.first_token > 0;
     const uint32_t position = is_base ? group.first_token : is_replayed ? table.tokens : group.first_token + i;
-    if (auto added = AddBlock(table, g, states[i], chain_.StateKey(g, position), position, group); !added) return added;
+    SKALD_TRY(AddBlock(table, g, states[i], chain_.StateKey(g, position), position, group));
   }
   return {};
 }
@@ -111,8 +110,7 @@ SKALD_INLINE Result<void> SnapshotPlan::AddInputs(const BlockTable& table, uint3
   group.first_token = inputs.first_token;
   for (uint32_t i = 0; i < inputs.blocks.size(); ++i) {
     const uint32_t position = inputs.first_token + i + 1;
-    auto added = AddBlock(table, number, inputs.blocks[i], chain_.InputsKey(g, position), position, group);
-    if (!added) return added;
+    SKALD_TRY(AddBlock(table, number, inputs.blocks[i], chain_.InputsKey(g, position), position, group));
   }
   return {};
 }
@@ -133,29 +131,26 @@ SKALD_INLINE Result<void> SnapshotPlan::AddTokens(const BlockTable& table, uint3
     // Positions after the last token have no name in the chain; what is stored there is named by its content.
     const bool has_name = end <= chain_.tokens().size();
     const auto key = has_name ? chain_.TokensKey(g, first, end) : Result<ChunkKey>(ChunkKey{});
-    if (auto added = Add({{}, format, &table, g, first, end, 0}, key, end, group); !added) return added;
+    SKALD_TRY(Add({{}, format, &table, g, first, end, 0}, key, end, group));
   }
   return {};
 }
 
 SKALD_INLINE Result<void> SnapshotPlan::Add(PlannedChunk chunk, const Result<ChunkKey>& name, uint32_t position,
                                             SavedGroup& group) {
-  const auto key = position <= exact_tokens_ ? name : ContentKey(chunk);
-  if (!key) return Failure(key.error());
-  chunk.key = *key;
-  group.chunks.push_back(*key);
+  SKALD_ASSIGN(const auto key, position <= exact_tokens_ ? name : ContentKey(chunk));
+  chunk.key = key;
+  group.chunks.push_back(key);
   chunks_.push_back(chunk);
   return {};
 }
 
 SKALD_INLINE Result<ChunkKey> SnapshotPlan::ContentKey(const PlannedChunk& chunk) const {
-  const auto root = chain_.At(0);
-  if (!root) return Failure(root.error());
+  SKALD_ASSIGN(const auto root, chain_.At(0));
   ChunkBytes content(ContentBytes(chunk));
   ReadContent(chunk, content.data());
-  const auto digest = Sha256().Update("skald content").Update(*root).Update(content).Finish();
-  if (!digest) return Failure(digest.error());
-  return ChunkKey{*digest};
+  SKALD_ASSIGN(const auto digest, Sha256().Update("skald content").Update(root).Update(content).Finish());
+  return ChunkKey{digest};
 }
 
 }  // namespace skald

@@ -31,11 +31,9 @@ SKALD_INLINE Result<StateKind> StateKindOf(const BlockPool& pool, const Identity
                 "the codec kInt8Zstd rounds keys and values, but those of kv_type I8 are rounded already: "
                 "expected kSplitZstd or kNone");
   }
-  auto digests = IdentityDigests::Of(identity);
-  if (!digests) return Failure(digests.error());
-  const auto layout = WholeLayout(pool);
-  if (!layout) return Failure(layout.error());
-  return StateKind{*digests, layout->Fingerprint(), kv_type, codec == ChunkCodec::kInt8Zstd};
+  SKALD_ASSIGN(auto digests, IdentityDigests::Of(identity));
+  SKALD_ASSIGN(const auto layout, WholeLayout(pool));
+  return StateKind{digests, layout.Fingerprint(), kv_type, codec == ChunkCodec::kInt8Zstd};
 }
 
 SKALD_INLINE Result<void> CheckAdapter(const KVCache& cache, const Identity& identity) {
@@ -46,9 +44,8 @@ SKALD_INLINE Result<void> CheckAdapter(const KVCache& cache, const Identity& ide
 }
 
 SKALD_INLINE Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
-  const auto digest = Sha256().Update("skald manifest").Update(manifest).Finish();
-  if (!digest) return Failure(digest.error());
-  return ChunkKey{*digest};
+  SKALD_ASSIGN(const auto digest, Sha256().Update("skald manifest").Update(manifest).Finish());
+  return ChunkKey{digest};
 }
 
 SKALD_INLINE Result<ChunkBytes> EncodeManifestChunk(const ChunkKey& key, std::span<const std::byte> manifest) {
@@ -76,20 +73,18 @@ SKALD_INLINE void OutgoingChunk::Encode(const StateSource& state) {
       room_.resize(kChunkHeaderBytes + static_cast<size_t>(content_bytes_));
       target = room_;
     }
-    const auto read = state.With([&](const KVCache&) -> Result<void> {
+    SKALD_TRY(state.With([&](const KVCache&) -> Result<void> {
       plan_->ReadContent(*chunk_, target.data() + kChunkHeaderBytes);
       return {};
-    });
-    if (!read) return Failure(read.error());
+    }));
     return EncodeChunkInPlace(chunk_->key, chunk_->format, target, encoded_);
   });
 }
 
 SKALD_INLINE Result<bool> StoreTarget::Wants(const ChunkKey& key, uint64_t content_bytes) {
   keys_.push_back(key);
-  const auto has = HasWholeChunk(store_, key, content_bytes);
-  if (!has) return has;
-  return !*has;
+  SKALD_ASSIGN(const auto has, HasWholeChunk(store_, key, content_bytes));
+  return !has;
 }
 
 SKALD_INLINE Result<void> StoreTarget::Take(const ChunkKey& key, std::span<const std::byte> stored, bool /*in_place*/) {
@@ -98,10 +93,9 @@ SKALD_INLINE Result<void> StoreTarget::Take(const ChunkKey& key, std::span<const
 
 SKALD_INLINE Result<void> StoreTarget::CheckAllKept(const ChunkKey& manifest) const {
   for (const ChunkKey& key : keys_) {
-    const auto has = store_.Has(key);
-    if (!has) return Failure(has.error());
-    if (*has) continue;
-    if (auto dropped = store_.Drop(manifest); !dropped) return Failure(dropped.error());
+    SKALD_ASSIGN(const auto has, store_.Has(key));
+    if (has) continue;
+    SKALD_TRY(store_.Drop(manifest));
     return Fail(ErrorCode::kResourceExhausted,
                 "the store has no room for the snapshot: it dropped chunk " + key.ToHex() + " to take the others");
   }

@@ -20,11 +20,10 @@
 namespace skald {
 
 SKALD_INLINE Result<std::shared_ptr<BlockPool>> StagingRoom::MakePool(const BlockPool& pool) const {
-  const auto layout = internal::WholeLayout(pool);
-  if (!layout) return Failure(layout.error());
+  SKALD_ASSIGN(const auto layout, internal::WholeLayout(pool));
   RuntimeConfig runtime = pool.runtime();
   runtime.cache_bytes = limit_ - std::min<uint64_t>(limit_, held_);
-  return CreateBlockPool(*layout, runtime);
+  return CreateBlockPool(layout, runtime);
 }
 
 SKALD_INLINE StagedCache::StagedCache(KVCache cache, std::shared_ptr<StagingRoom> room)
@@ -37,14 +36,12 @@ SKALD_INLINE StagedCache::~StagedCache() {
 }
 
 SKALD_INLINE Result<StagedCache> StagedCache::CopyOf(const KVCache& cache, std::shared_ptr<StagingRoom> room) {
-  const auto pool = room->MakePool(*cache.pool());
-  if (!pool) return Failure(pool.error());
+  SKALD_ASSIGN(const auto pool, room->MakePool(*cache.pool()));
   BlockPeers* const peers = cache.pool()->peers().get();
-  auto copy = peers != nullptr ? peers->Gather(cache) : CopyCache(cache, *pool);
-  if (!copy) return Failure(copy.error());
-  const PoolUsage used = copy->pool()->usage(), left = (*pool)->usage();
+  SKALD_ASSIGN(auto copy, peers != nullptr ? peers->Gather(cache) : CopyCache(cache, pool));
+  const PoolUsage used = copy.pool()->usage(), left = pool->usage();
   if (used.used_bytes > left.limit_bytes) return BlockPool::FailFull(0, left.limit_bytes, used.used_bytes);
-  return StagedCache(std::move(*copy), std::move(room));
+  return StagedCache(std::move(copy), std::move(room));
 }
 
 SKALD_INLINE Result<KVCache> StagedCache::CopyTo(const std::shared_ptr<BlockPool>& pool) const {

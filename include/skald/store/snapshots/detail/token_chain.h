@@ -51,12 +51,10 @@ SKALD_INLINE Result<Sha256Digest> TokenChain::Link(Sha256& hash, const Sha256Dig
 }
 
 SKALD_INLINE Result<ChunkKey> TokenChain::Key(std::string_view what, size_t group, size_t begin, size_t end) const {
-  const auto link = At(end);
-  if (!link) return Failure(link.error());
+  SKALD_ASSIGN(const auto link, At(end));
   const uint64_t facts[] = {group, begin};
-  const auto digest = hash_.Update(*link).Update(std::as_bytes(std::span(facts))).Update(what).Finish();
-  if (!digest) return Failure(digest.error());
-  return ChunkKey{*digest};
+  SKALD_ASSIGN(const auto digest, hash_.Update(link).Update(std::as_bytes(std::span(facts))).Update(what).Finish());
+  return ChunkKey{digest};
 }
 
 }  // namespace skald

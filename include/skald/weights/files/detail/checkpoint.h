@@ -107,8 +107,7 @@ SKALD_INLINE Result<Checkpoint> Checkpoint::OpenFolderOrFile(const std::filesyst
       return Fail(ErrorCode::kDataLoss, Concat({model->index.string(), ": tensor ", QuotedName(twice->name),
                                                 " is in two of the shards, expected one"}));
     }
-    const auto kept = internal::CheckPromises(model->index, model->shards, checkpoint.files_->safetensors);
-    if (!kept) return Failure(kept.error());
+    SKALD_TRY(internal::CheckPromises(model->index, model->shards, checkpoint.files_->safetensors));
     return checkpoint;
   }
   const std::filesystem::path& single = model->weights.front();

@@ -84,7 +84,7 @@ SKALD_INLINE Result<MappedFile> MappedFile::OpenRegular(const std::filesystem::p
   MappedFile map(data, static_cast<size_t>(size), status, is_trusted, copy);
   if (copy) {
     const std::span bytes(static_cast<std::byte*>(data), map.size_);
-    if (auto read = FdStream(file.get(), path.string()).Read(bytes); !read) return Failure(std::move(read.error()));
+    SKALD_TRY(FdStream(file.get(), path.string()).Read(bytes));
     return map;
   }
   if (use == Use::kKeep) map.WillRead(map.bytes());

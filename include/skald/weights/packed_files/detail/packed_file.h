@@ -39,11 +39,9 @@ SKALD_INLINE bool PackedFile::Recognises(const std::filesystem::path& path) noex
 SKALD_INLINE Result<std::shared_ptr<const PackedFile>> PackedFile::Open(const std::filesystem::path& path,
                                                                         MappedFile::Use use) {
   return NoThrow(path.native(), [&]() -> Result<std::shared_ptr<const PackedFile>> {
-    auto map = MappedFile::Open(path, use);
-    if (!map) return Failure(std::move(map.error()));
-    auto table = ParsePacked(path.string(), map->bytes());
-    if (!table) return Failure(std::move(table.error()));
-    return std::shared_ptr<const PackedFile>(new PackedFile(path, std::move(*map), std::move(*table)));
+    SKALD_ASSIGN(auto map, MappedFile::Open(path, use));
+    SKALD_ASSIGN(auto table, ParsePacked(path.string(), map.bytes()));
+    return std::shared_ptr<const PackedFile>(new PackedFile(path, std::move(map), std::move(table)));
   });
 }
 

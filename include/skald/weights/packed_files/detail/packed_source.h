@@ -22,17 +22,15 @@ namespace skald {
 
 SKALD_INLINE Result<std::string> DescribeSource(const std::filesystem::path& path) {
   constexpr size_t kBeginning = size_t{1} << 20;
-  const auto files = ModelFilesAt(path);
-  if (!files) return Failure(files.error());
+  SKALD_ASSIGN(const auto files, ModelFilesAt(path));
   std::string text;
-  for (const auto& file : files->all()) {
-    const auto map = MappedFile::Open(file);
-    if (!map) return Failure(map.error());
+  for (const auto& file : files.all()) {
+    SKALD_ASSIGN(const auto map, MappedFile::Open(file));
     std::error_code error;
     const auto time = std::filesystem::last_write_time(file, error).time_since_epoch().count();
     if (error) return Fail(ErrorCode::kNotFound, Concat({file.string(), ": ", error.message()}));
-    const uint64_t checksum = Xxh64(map->bytes().first(std::min(map->bytes().size(), kBeginning)));
-    text += Concat({file.filename().string(), " ", std::to_string(map->bytes().size()), " ", std::to_string(time), " ",
+    const uint64_t checksum = Xxh64(map.bytes().first(std::min(map.bytes().size(), kBeginning)));
+    text += Concat({file.filename().string(), " ", std::to_string(map.bytes().size()), " ", std::to_string(time), " ",
                     std::to_string(checksum), "\n"});
   }
   return text;

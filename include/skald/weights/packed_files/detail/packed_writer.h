@@ -109,12 +109,11 @@ SKALD_INLINE Result<void> WritePackedFile(const std::filesystem::path& path, con
 
     auto sink = FileSink::CreateAnew(path, 0644);  // weights are no secret
     if (!sink) return Failure(sink.error());
-    if (auto written = sink->Write(std::as_bytes(std::span(&header, 1))); !written) return written;
-    if (auto written = sink->Write(table); !written) return written;
+    SKALD_TRY(sink->Write(std::as_bytes(std::span(&header, 1))));
+    SKALD_TRY(sink->Write(table));
     uint64_t position = sizeof(header) + table.size();
     for (size_t i = 0; i < ranges.size(); ++i) {
-      auto written = internal::WriteAt(ranges[i]->offset, plan.contents[i], position, *sink);
-      if (!written) return written;
+      SKALD_TRY(internal::WriteAt(ranges[i]->offset, plan.contents[i], position, *sink));
     }
     return sink->Commit();
   });

@@ -25,8 +25,8 @@ namespace skald {
 struct RwkvChannelMix {
   static constexpr std::string_view kName = "RWKV-7 channel mix";
 
-  int channels = 0;  // the model's width
-  int width = 0;     // between key and value
+  int channels = 0;  ///< the model's width
+  int width = 0;     ///< between key and value
 
   friend constexpr bool operator==(const RwkvChannelMix&, const RwkvChannelMix&) = default;
 
@@ -44,21 +44,21 @@ struct RwkvChannelMix {
   constexpr CacheGroup State() const { return {.state_floats = static_cast<uint32_t>(shift().state_floats())}; }
 
   struct Weights {
-    std::vector<float> mix;  // [channels]
-    Matrix key;              // [width, channels]
-    Matrix value;            // [channels, width]
+    std::vector<float> mix;  ///< [channels]
+    Matrix key;              ///< [width, channels]
+    Matrix value;            ///< [channels, width]
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // What lies between key and value; every rank has the row before.
+  /// What lies between key and value; every rank has the row before.
   constexpr RwkvChannelMix OfRank(const RankShare& share) const {
     RwkvChannelMix part = *this;
     part.width = PartitionedWidth(width, share);
     return part;
   }
 
-  // The mixed rows; what lies between key and value.
+  /// The mixed rows; what lies between key and value.
   std::array<size_t, 2> ScratchFloats(size_t rows, size_t model_dim) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

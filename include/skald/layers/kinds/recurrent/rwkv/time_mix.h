@@ -32,11 +32,11 @@ struct RwkvTimeMix {
 
   int heads = 0;
   int head_dim = 0;
-  // Ranks of the matrices that give decays, rates of replacement, gates, and how much of the first layer's values is
-  // taken. A layer without the last one gives its values to those behind it.
+  /// Ranks of the matrices that give decays, rates of replacement, gates, and how much of the first layer's values is
+  /// taken. A layer without the last one gives its values to those behind it.
   int decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;
-  float norm_epsilon = 64e-5f;  // of LayerNorm over each head
-  int input_dim = 0;            // the model's width where it is not that of all heads: in a rank's part
+  float norm_epsilon = 64e-5f;  ///< of LayerNorm over each head
+  int input_dim = 0;            ///< the model's width where it is not that of all heads: in a rank's part
 
   friend constexpr bool operator==(const RwkvTimeMix&, const RwkvTimeMix&) = default;
 
@@ -70,28 +70,28 @@ struct RwkvTimeMix {
     return {.state_floats = static_cast<uint32_t>(memory_floats() + shift().state_floats())};
   }
 
-  // up(function(down(x))) + bias, of few numbers between.
+  /// up(function(down(x))) + bias, of few numbers between.
   struct LowRank {
-    Matrix down;              // [rank, channels]
-    Matrix up;                // [channels, rank]
-    std::vector<float> bias;  // [channels], or empty
+    Matrix down;              ///< [rank, channels]
+    Matrix up;                ///< [channels, rank]
+    std::vector<float> bias;  ///< [channels], or empty
   };
-  // With channels = heads * head_dim:
+  /// With channels = heads * head_dim:
   struct Weights {
-    std::vector<float> mix;         // [6, channels]: of r, w, k, v, rates, gates
-    Matrix receptance, key, value;  // [channels, channels]
+    std::vector<float> mix;         ///< [6, channels]: of r, w, k, v, rates, gates
+    Matrix receptance, key, value;  ///< [channels, channels]
     LowRank decay, rate, gate;
-    LowRank blend;                       // of the first layer's values; empty in the first layer
-    std::vector<float> key_scale;        // k_k [channels]
-    std::vector<float> rate_scale;       // k_a [channels]
-    std::vector<float> bonus;            // r_k [channels]
-    std::vector<float> norm, norm_bias;  // [channels]
-    Matrix output;                       // [channels, channels]
+    LowRank blend;                       ///< of the first layer's values; empty in the first layer
+    std::vector<float> key_scale;        ///< k_k [channels]
+    std::vector<float> rate_scale;       ///< k_a [channels]
+    std::vector<float> bonus;            ///< r_k [channels]
+    std::vector<float> norm, norm_bias;  ///< [channels]
+    Matrix output;                       ///< [channels, channels]
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  // Heads; every rank has the row before.
+  /// Heads; every rank has the row before.
   constexpr RwkvTimeMix OfRank(const RankShare& share) const {
     if (!ArePartitioned(units(), share.ranks)) return *this;
     RwkvTimeMix part = *this;
@@ -103,7 +103,7 @@ struct RwkvTimeMix {
     return {.state = {{memory_floats(), units()}, {shift().state_floats()}}};
   }
 
-  // Mixes; what they are projected to; what lies within a low-rank projection; how values blend; what heads give.
+  /// Mixes; what they are projected to; what lies within a low-rank projection; how values blend; what heads give.
   std::array<size_t, 5> ScratchFloats(size_t rows, size_t model_dim) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

@@ -17,13 +17,13 @@ namespace skald {
 struct TokenShift {
   size_t channels, mixes;
 
-  // How much of the row before goes into a mix.
+  /// How much of the row before goes into a mix.
   static constexpr RandomRange kRandom = {.center = 0.5f, .spread = 0.5f};
 
   constexpr size_t state_floats() const { return channels; }
 
-  // output [rows, mixes, channels] = mixes of the layer's input by `mix` [mixes, channels]; the last row is kept at
-  // `offset` bytes of each block.
+  /// output [rows, mixes, channels] = mixes of the layer's input by `mix` [mixes, channels]; the last row is kept at
+  /// `offset` bytes of each block.
   void Run(const std::vector<float>& mix, const LayerRun& run, size_t offset, float* output) const;
 };
 
