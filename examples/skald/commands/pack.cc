@@ -27,8 +27,7 @@ Result<int> Verify(const std::filesystem::path& path) {
 Result<int> Pack(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   const ProgressBar bar("packing " + std::string(info.name), options.show_progress);
-  SKALD_ASSIGN(const auto packed,
-               PackLanguageModel(info, options.model, LoadOptionsOf(options, info, bar), options.packed));
+  SKALD_TRY(PackLanguageModel(info, options.model, LoadOptionsOf(options, info, bar), options.packed));
   std::error_code ignored;
   std::cout << Printable(options.packed.native()) << ": " << info.name << ", "
             << std::filesystem::file_size(options.packed, ignored) << " bytes\n";

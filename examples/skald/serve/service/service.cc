@@ -41,10 +41,8 @@ Result<void> Service::Begin(const ServiceOptions& options) {
 
 Result<void> Service::BeginStores(const ServiceOptions& options) {
   if (!options.stores.empty()) {
-    SKALD_ASSIGN(auto writer, BackgroundQueue::Start(), reader = BackgroundQueue::Start());
-    if (!reader) return Failure(reader.error());
-    writer_ = std::move(writer);
-    reader_ = *std::move(reader);
+    SKALD_ASSIGN(writer_, BackgroundQueue::Start());
+    SKALD_ASSIGN(reader_, BackgroundQueue::Start());
   }
   transcripts_.emplace(model_.identity, options.stores, writer_.get());
   for (const NamedModel& named : named_models_) {
