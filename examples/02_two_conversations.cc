@@ -19,47 +19,37 @@ struct Conversation {
 };
 
 skald::Result<Conversation> Begin(const skald::Tokenizer& tokenizer, const char* text) {
-  auto cache = skald::CreateKVCache<DemoModel>();
-  if (!cache) return skald::Failure(cache.error());
-  auto tokens = tokenizer.Encode(text);
-  if (!tokens) return skald::Failure(tokens.error());
-  if (const auto bos = tokenizer.bos_id()) tokens->insert(tokens->begin(), *bos);
-  return Conversation{std::move(*cache), std::move(*tokens)};
+  SKALD_ASSIGN(auto cache, skald::CreateKVCache<DemoModel>());
+  SKALD_ASSIGN(auto tokens, tokenizer.Encode(text));
+  if (const auto bos = tokenizer.bos_id()) tokens.insert(tokens.begin(), *bos);
+  return Conversation{std::move(cache), std::move(tokens)};
 }
 
 // Appends one token.
 skald::Result<void> Advance(const skald::Model<DemoModel>& model, Conversation& conversation,
                             skald::Workspace& workspace) {
   const auto unseen = std::span(conversation.tokens).subspan(conversation.cache.size());
-  const auto logits = model.Forward(conversation.cache, unseen, workspace);
-  if (!logits) return skald::Failure(logits.error());
-  const auto next = skald::Sample(*logits, kSampler, {}, conversation.cache.size());
-  if (!next) return skald::Failure(next.error());
-  conversation.tokens.push_back(next->id);
+  SKALD_ASSIGN(const auto logits, model.Forward(conversation.cache, unseen, workspace));
+  SKALD_ASSIGN(const auto next, skald::Sample(logits, kSampler, {}, conversation.cache.size()));
+  conversation.tokens.push_back(next.id);
   return {};
 }
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
 
-  auto first = Begin(*tokenizer, "And God said");
-  if (!first) return skald::Failure(first.error());
-  auto second = Begin(*tokenizer, "The king of Babylon");
-  if (!second) return skald::Failure(second.error());
+  SKALD_ASSIGN(auto first, Begin(tokenizer, "And God said"));
+  SKALD_ASSIGN(auto second, Begin(tokenizer, "The king of Babylon"));
   for (int turn = 0; turn < 30; ++turn) {
-    for (Conversation* conversation : {&*first, &*second}) {
-      SKALD_TRY(Advance(*model, *conversation, *workspace));
+    for (Conversation* conversation : {&first, &second}) {
+      SKALD_TRY(Advance(model, *conversation, workspace));
     }
   }
-  for (const Conversation* conversation : {&*first, &*second}) {
-    const auto text = tokenizer->Decode(conversation->tokens);
-    if (!text) return skald::Failure(text.error());
-    std::cout << *text << "\n\n";
+  for (const Conversation* conversation : {&first, &second}) {
+    SKALD_ASSIGN(const auto text, tokenizer.Decode(conversation->tokens));
+    std::cout << text << "\n\n";
   }
   return {};
 }

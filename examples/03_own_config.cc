@@ -37,25 +37,18 @@ struct WrongModel : MyModel {
 //   struct Impossible : MyModel { static constexpr int kKVHeads = 3; };
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<MyModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  auto cache = skald::CreateKVCache<MyModel>();
-  if (!cache) return skald::Failure(cache.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<MyModel>(folder));
+  SKALD_ASSIGN(auto cache, skald::CreateKVCache<MyModel>());
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
 
-  auto text = tokenizer->Encode("Blessed are the");
-  if (!text) return skald::Failure(text.error());
-  if (const auto bos = tokenizer->bos_id()) text->insert(text->begin(), *bos);
-  const auto logits = model->Forward(*cache, *text, *workspace);
-  if (!logits) return skald::Failure(logits.error());
-  const auto next = skald::Sample(*logits, {.temperature = 0, .num_logprobs = 5}, {}, cache->size());
-  if (!next) return skald::Failure(next.error());
+  SKALD_ASSIGN(auto text, tokenizer.Encode("Blessed are the"));
+  if (const auto bos = tokenizer.bos_id()) text.insert(text.begin(), *bos);
+  SKALD_ASSIGN(const auto logits, model.Forward(cache, text, workspace));
+  SKALD_ASSIGN(const auto next, skald::Sample(logits, {.temperature = 0, .num_logprobs = 5}, {}, cache.size()));
   std::cout << "Blessed are the ...\n";
-  for (const auto& [id, logprob] : next->top_logprobs) {
-    std::cout << "  " << tokenizer->IdToPiece(id).value_or("") << "  " << logprob << '\n';
+  for (const auto& [id, logprob] : next.top_logprobs) {
+    std::cout << "  " << tokenizer.IdToPiece(id).value_or("") << "  " << logprob << '\n';
   }
 
   const auto wrong = skald::LoadModel<WrongModel>(folder);

@@ -21,47 +21,38 @@ constexpr const char* kPrompt =
     "And God called the light Day, and the darkness he called Night. And the";
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  auto trunk = skald::CreateKVCache<DemoModel>({.block_tokens = 32});
-  if (!trunk) return skald::Failure(trunk.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
+  SKALD_ASSIGN(auto trunk, skald::CreateKVCache<DemoModel>({.block_tokens = 32}));
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
 
-  auto prompt = tokenizer->Encode(kPrompt);
-  if (!prompt) return skald::Failure(prompt.error());
-  if (const auto bos = tokenizer->bos_id()) prompt->insert(prompt->begin(), *bos);
+  SKALD_ASSIGN(auto prompt, tokenizer.Encode(kPrompt));
+  if (const auto bos = tokenizer.bos_id()) prompt.insert(prompt.begin(), *bos);
   // All but its last token: every fork computes that one for logits of its own.
-  const auto shared = std::span(*prompt).first(prompt->size() - 1);
-  if (const auto logits = model->Forward(*trunk, shared, *workspace); !logits) return skald::Failure(logits.error());
-  std::cout << trunk->size() << " tokens in common: " << trunk->pool()->usage().used_bytes << " bytes\n";
+  const auto shared = std::span(prompt).first(prompt.size() - 1);
+  SKALD_TRY(model.Forward(trunk, shared, workspace));
+  std::cout << trunk.size() << " tokens in common: " << trunk.pool()->usage().used_bytes << " bytes\n";
 
   std::vector<skald::KVCache> forks;  // kept, to see what all of them take together
   for (uint64_t stream = 0; stream < 4; ++stream) {
-    auto forked = trunk->Fork();
-    if (!forked) return skald::Failure(forked.error());
-    skald::KVCache& fork = forks.emplace_back(std::move(*forked));
+    SKALD_ASSIGN(auto forked, trunk.Fork());
+    skald::KVCache& fork = forks.emplace_back(std::move(forked));
     // One seed, and a stream of random numbers for each fork.
     const skald::SamplerSettings settings = {
         .temperature = 0.8f, .random = {.seed = 7, .stream = stream}, .num_logprobs = 0};
-    std::vector<int32_t> tokens = {prompt->back()};
+    std::vector<int32_t> tokens = {prompt.back()};
     double logprob = 0;
     for (size_t i = 0; i < 12; ++i) {
-      const auto logits = model->Forward(fork, std::span(tokens).last(1), *workspace);
-      if (!logits) return skald::Failure(logits.error());
-      const auto next = skald::Sample(*logits, settings, {}, fork.size());
-      if (!next) return skald::Failure(next.error());
-      logprob += *next->logprob;
-      tokens.push_back(next->id);
+      SKALD_ASSIGN(const auto logits, model.Forward(fork, std::span(tokens).last(1), workspace));
+      SKALD_ASSIGN(const auto next, skald::Sample(logits, settings, {}, fork.size()));
+      logprob += *next.logprob;
+      tokens.push_back(next.id);
     }
-    const auto text = tokenizer->Decode(tokens);
-    if (!text) return skald::Failure(text.error());
-    std::cout << "..." << *text << "  (log-probability " << logprob << ", " << fork.usage().exclusive_bytes
+    SKALD_ASSIGN(const auto text, tokenizer.Decode(tokens));
+    std::cout << "..." << text << "  (log-probability " << logprob << ", " << fork.usage().exclusive_bytes
               << " bytes of its own)\n";
   }
-  std::cout << "All five caches: " << trunk->pool()->usage().used_bytes << " bytes\n";
+  std::cout << "All five caches: " << trunk.pool()->usage().used_bytes << " bytes\n";
   return {};
 }
 

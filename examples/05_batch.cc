@@ -20,24 +20,19 @@ struct Conversation {
 };
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
   auto pool = skald::CreateBlockPool<DemoModel>({.cache_bytes = 8'000'000});  // one memory limit for all of them
   if (!pool) return skald::Failure(pool.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
 
   std::vector<Conversation> conversations;
   for (const char* text :
        {"Hear, O Israel", "And it came to pass, when all the kings heard these things, that", "Woe"}) {
-    auto cache = skald::CreateKVCache(*pool);
-    if (!cache) return skald::Failure(cache.error());
-    auto tokens = tokenizer->Encode(text);
-    if (!tokens) return skald::Failure(tokens.error());
-    if (const auto bos = tokenizer->bos_id()) tokens->insert(tokens->begin(), *bos);
-    conversations.push_back({std::move(*cache), std::move(*tokens)});
+    SKALD_ASSIGN(auto cache, skald::CreateKVCache(*pool));
+    SKALD_ASSIGN(auto tokens, tokenizer.Encode(text));
+    if (const auto bos = tokenizer.bos_id()) tokens.insert(tokens.begin(), *bos);
+    conversations.push_back({std::move(cache), std::move(tokens)});
   }
 
   for (size_t step = 0; step < 40; ++step) {
@@ -50,18 +45,16 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
       if (step < 4) std::cout << ' ' << unseen.size();
     }
     if (step < 4) std::cout << '\n';
-    const auto logits = model->Forward(batch, *workspace);  // one row for each conversation, in their order
+    const auto logits = model.Forward(batch, workspace);  // one row for each conversation, in their order
     if (!logits) return skald::Failure(logits.error());
     for (size_t i = 0; i < joined; ++i) {
-      const auto next = skald::Sample((*logits)[i], kSampler, {}, conversations[i].cache.size());
-      if (!next) return skald::Failure(next.error());
-      conversations[i].tokens.push_back(next->id);
+      SKALD_ASSIGN(const auto next, skald::Sample((*logits)[i], kSampler, {}, conversations[i].cache.size()));
+      conversations[i].tokens.push_back(next.id);
     }
   }
   for (const Conversation& one : conversations) {
-    const auto text = tokenizer->Decode(one.tokens);
-    if (!text) return skald::Failure(text.error());
-    std::cout << '\n' << *text << '\n';
+    SKALD_ASSIGN(const auto text, tokenizer.Decode(one.tokens));
+    std::cout << '\n' << text << '\n';
   }
   return {};
 }

@@ -39,28 +39,22 @@ class MyThreads {
 static_assert(skald::Executor<MyThreads>);
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  const auto tokens = tokenizer->Encode("Praise ye the LORD. Praise God in his sanctuary: praise him in the");
-  if (!tokens) return skald::Failure(tokens.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
+  SKALD_ASSIGN(const auto tokens,
+               tokenizer.Encode("Praise ye the LORD. Praise God in his sanctuary: praise him in the"));
 
   MyThreads threads;
-  auto on_mine = skald::CreateWorkspace(threads);
-  if (!on_mine) return skald::Failure(on_mine.error());
-  auto on_pool = skald::CreateWorkspace({.threads = 3});
-  if (!on_pool) return skald::Failure(on_pool.error());
+  SKALD_ASSIGN(auto on_mine, skald::CreateWorkspace(threads));
+  SKALD_ASSIGN(auto on_pool, skald::CreateWorkspace({.threads = 3}));
 
   auto one_cache = skald::CreateKVCache<DemoModel>(), other_cache = skald::CreateKVCache<DemoModel>();
   if (!one_cache || !other_cache) return skald::Failure((one_cache ? other_cache : one_cache).error());
-  const auto mine = model->Forward(*one_cache, *tokens, *on_mine);
-  if (!mine) return skald::Failure(mine.error());
-  const auto pools = model->Forward(*other_cache, *tokens, *on_pool);
-  if (!pools) return skald::Failure(pools.error());
+  SKALD_ASSIGN(const auto mine, model.Forward(*one_cache, tokens, on_mine));
+  SKALD_ASSIGN(const auto pools, model.Forward(*other_cache, tokens, on_pool));
 
   std::cout << "Forward handed " << threads.runs() << " operations to MyThreads.\nThe logits are "
-            << (std::ranges::equal(*mine, *pools) ? "the same" : "DIFFERENT") << " on both.\n";
+            << (std::ranges::equal(mine, pools) ? "the same" : "DIFFERENT") << " on both.\n";
   return {};
 }
 

@@ -30,27 +30,22 @@ struct MyHybrid : skald::LlamaFamily {
 skald::Result<void> Run() {
   const skald::Model<MyHybrid> model(skald::RandomWeights<MyHybrid>(/*seed=*/1));
   // A resume point every 100 tokens, and the last 4 tokens can always be taken back.
-  auto cache = skald::CreateKVCache<MyHybrid>({.resume_point_every = 100, .rewind_tokens = 4});
-  if (!cache) return skald::Failure(cache.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
+  SKALD_ASSIGN(auto cache, skald::CreateKVCache<MyHybrid>({.resume_point_every = 100, .rewind_tokens = 4}));
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
 
   std::vector<int32_t> tokens(250);
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i % MyHybrid::kVocabSize);
-  const auto first = model.Forward(*cache, tokens, *workspace);
-  if (!first) return skald::Failure(first.error());
-  const std::vector<float> expected(first->begin(), first->end());
-  const skald::CacheUsage usage = cache->usage();
-  std::cout << cache->size() << " tokens hold " << (usage.exclusive_bytes + usage.shared_bytes) / 1024 << " KiB\n";
-  const auto points = cache->ResumePoints();
-  if (!points) return skald::Failure(points.error());
-  for (const auto& [begin, end] : *points) std::cout << "  can resume at " << begin << " to " << end << '\n';
+  SKALD_ASSIGN(const auto first, model.Forward(cache, tokens, workspace));
+  const std::vector<float> expected(first.begin(), first.end());
+  const skald::CacheUsage usage = cache.usage();
+  std::cout << cache.size() << " tokens hold " << (usage.exclusive_bytes + usage.shared_bytes) / 1024 << " KiB\n";
+  SKALD_ASSIGN(const auto points, cache.ResumePoints());
+  for (const auto& [begin, end] : points) std::cout << "  can resume at " << begin << " to " << end << '\n';
 
-  if (const auto refused = cache->Truncate(150); !refused) std::cout << refused.error().message << '\n';
-  SKALD_TRY(cache->Truncate(200));
-  const auto again = model.Forward(*cache, std::span(tokens).subspan(200), *workspace);
-  if (!again) return skald::Failure(again.error());
-  const bool same = std::equal(expected.begin(), expected.end(), again->begin());
+  if (const auto refused = cache.Truncate(150); !refused) std::cout << refused.error().message << '\n';
+  SKALD_TRY(cache.Truncate(200));
+  SKALD_ASSIGN(const auto again, model.Forward(cache, std::span(tokens).subspan(200), workspace));
+  const bool same = std::equal(expected.begin(), expected.end(), again.begin());
   std::cout << "rewound to 200 and computed again: " << (same ? "the same bits" : "something else") << '\n';
   return {};
 }

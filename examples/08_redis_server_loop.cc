@@ -22,47 +22,36 @@ struct Server {
 
   // Goes on with the conversation of `key`, or begins one, and leaves there the key for its next turn.
   skald::Result<void> Turn(std::optional<skald::ChunkKey>& key, const char* text) {
-    auto pool = skald::CreateBlockPool<DemoModel>();
-    if (!pool) return skald::Failure(pool.error());
-    auto cache = skald::CreateKVCache(*pool);
+    SKALD_ASSIGN(auto pool, skald::CreateBlockPool<DemoModel>());
+    auto cache = skald::CreateKVCache(pool);
     if (key) {
-      auto snapshot = skald::LoadSnapshot(store, *key, identity, *pool);
-      if (!snapshot) return skald::Failure(snapshot.error());
-      cache = std::move(snapshot->cache);
+      SKALD_ASSIGN(auto snapshot, skald::LoadSnapshot(store, *key, identity, pool));
+      cache = std::move(snapshot.cache);
     }
     if (!cache) return skald::Failure(cache.error());
     std::cout << "Picked up " << cache->size() << " tokens of " << (key ? key->ToHex() : "a new conversation") << '\n';
-    auto unseen = tokenizer.Encode(text);
-    if (!unseen) return skald::Failure(unseen.error());
-    if (const auto bos = tokenizer.bos_id(); bos && !key) unseen->insert(unseen->begin(), *bos);
+    SKALD_ASSIGN(auto unseen, tokenizer.Encode(text));
+    if (const auto bos = tokenizer.bos_id(); bos && !key) unseen.insert(unseen.begin(), *bos);
     for (int left = 12;; --left) {
-      const auto logits = model.Forward(*cache, *unseen, workspace);
-      if (!logits) return skald::Failure(logits.error());
+      SKALD_ASSIGN(const auto logits, model.Forward(*cache, unseen, workspace));
       if (left == 0) break;  // what was said last is computed too, and needs no second time
-      const auto next = skald::Sample(*logits, {.temperature = 0.7f, .top_k = 40}, {}, cache->size());
-      if (!next) return skald::Failure(next.error());
-      unseen->assign(1, next->id);
+      SKALD_ASSIGN(const auto next, skald::Sample(logits, {.temperature = 0.7f, .top_k = 40}, {}, cache->size()));
+      unseen.assign(1, next.id);
     }
     std::cout << tokenizer.Decode(cache->tokens()).value_or("(what the tokenizer has no text for)") << "\n\n";
-    const auto saved = skald::SaveSnapshot(*cache, identity, {}, store);
-    if (!saved) return skald::Failure(saved.error());
-    key = *saved;
+    SKALD_ASSIGN(const auto saved, skald::SaveSnapshot(*cache, identity, {}, store));
+    key = saved;
     return {};
   }
 };
 
 skald::Result<void> Run(const std::filesystem::path& folder, int port) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  const auto weights = skald::DigestOfWeights(folder);
-  if (!weights) return skald::Failure(weights.error());
-  auto store = skald::RedisStore::Connect({.port = port});
-  if (!store) return skald::Failure(store.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
-  Server server{*tokenizer, *model, {.weights = *weights}, *store, *workspace};
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
+  SKALD_ASSIGN(const auto weights, skald::DigestOfWeights(folder));
+  SKALD_ASSIGN(auto store, skald::RedisStore::Connect({.port = port}));
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
+  Server server{tokenizer, model, {.weights = weights}, store, workspace};
   std::optional<skald::ChunkKey> keys[2];  // all that a server has to remember of two conversations
   const std::pair<int, const char*> requests[] = {{0, "And God said"}, {1, "The king"}, {1, " Then"}, {0, " Behold"}};
   for (const auto& [conversation, text] : requests) {

@@ -18,33 +18,28 @@ int32_t MostLikely(std::span<const float> logits) {
 }
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  auto cache = skald::CreateKVCache<DemoModel>();
-  if (!cache) return skald::Failure(cache.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
+  SKALD_ASSIGN(auto cache, skald::CreateKVCache<DemoModel>());
   auto workspace = skald::CreateWorkspace(), lens = skald::CreateWorkspace();  // Forward is using the first one
   if (!workspace) return skald::Failure(workspace.error());
   if (!lens) return skald::Failure(lens.error());
 
   const std::string prompt = "And God said unto";
-  auto tokens = tokenizer->Encode(prompt);
-  if (!tokens) return skald::Failure(tokens.error());
-  if (const auto bos = tokenizer->bos_id()) tokens->insert(tokens->begin(), *bos);
+  SKALD_ASSIGN(auto tokens, tokenizer.Encode(prompt));
+  if (const auto bos = tokenizer.bos_id()) tokens.insert(tokens.begin(), *bos);
 
   std::vector<int32_t> says;  // what the model would say if it ended before block 0, 1, ...
   const skald::Observer watch = [&](const skald::ResidualStream& stream) {
-    const auto logits = model->Logits(stream.row(stream.rows() - 1), *lens);
+    const auto logits = model.Logits(stream.row(stream.rows() - 1), *lens);
     if (logits) says.push_back(MostLikely((*logits)[0]));
   };
-  const auto logits = model->Forward(*cache, *tokens, *workspace, {.observer = watch});
-  if (!logits) return skald::Failure(logits.error());
+  SKALD_ASSIGN(const auto logits, model.Forward(cache, tokens, *workspace, {.observer = watch}));
 
-  const int32_t token = MostLikely(*logits);
+  const int32_t token = MostLikely(logits);
   std::cout << prompt << " ...\n";
   for (size_t block = 0; block < says.size(); ++block) {
-    std::cout << "after " << block << " blocks: " << tokenizer->IdToPiece(says[block]).value_or("") << '\n';
+    std::cout << "after " << block << " blocks: " << tokenizer.IdToPiece(says[block]).value_or("") << '\n';
   }
   const auto last_other = std::find_if(says.rbegin(), says.rend(), [&](int32_t said) { return said != token; });
   const auto decided = says.rend() - last_other;  // one more than the blocks after which it last said something else

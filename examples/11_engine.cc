@@ -15,42 +15,34 @@
 #include "skald/tokenizers/tokenizer.h"
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  auto pool = skald::CreateBlockPool<DemoModel>({.cache_bytes = 8'000'000});
-  if (!pool) return skald::Failure(pool.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
+  SKALD_ASSIGN(auto pool, skald::CreateBlockPool<DemoModel>({.cache_bytes = 8'000'000}));
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
   skald::PromptLookup lookup;
   skald::EngineOptions options;
-  options.tokenizer = &*tokenizer;
+  options.tokenizer = &tokenizer;
   options.drafter = &lookup;
-  const auto engine = skald::Engine::Create(*model, *pool, *workspace, options);
-  if (!engine) return skald::Failure(engine.error());
+  SKALD_ASSIGN(const auto engine, skald::Engine::Create(model, pool, workspace, options));
 
   std::map<skald::RequestId, skald::Request> requests;
   for (const char* text : {"And the LORD said unto Moses,", "In the beginning", "begat Enoch: And Enoch begat"}) {
     skald::Request request;
-    auto prompt = tokenizer->Encode(text, skald::ParseSpecial::kNo, skald::AddSpecial::kYes);
-    if (!prompt) return skald::Failure(prompt.error());
-    request.prompt = std::move(*prompt);
+    SKALD_ASSIGN(auto prompt, tokenizer.Encode(text, skald::ParseSpecial::kNo, skald::AddSpecial::kYes));
+    request.prompt = std::move(prompt);
     request.sampler = {.temperature = 0.7f, .top_k = 40, .random = {.seed = 1}};
     request.max_tokens = 60;
     if (requests.empty()) request.samples = 2;
     if (requests.size() == 1) request.stop_strings = {"."};
     if (requests.size() == 2) request.sampler.temperature = 0.0f;
-    const auto id = (*engine)->Submit(request);
-    if (!id) return skald::Failure(id.error());
-    requests[*id] = std::move(request);
+    SKALD_ASSIGN(const auto id, engine->Submit(request));
+    requests[id] = std::move(request);
   }
 
   std::map<std::pair<skald::RequestId, uint32_t>, std::string> texts;
-  while ((*engine)->has_work()) {
-    const auto report = (*engine)->Step();
-    if (!report) return skald::Failure(report.error());
-    for (const skald::Event& event : report->events) {
+  while (engine->has_work()) {
+    SKALD_ASSIGN(const auto report, engine->Step());
+    for (const skald::Event& event : report.events) {
       std::string& text = texts[{event.request, event.sample}];
       text += event.text;
       if (!event.finish) continue;

@@ -28,41 +28,31 @@ constexpr const char* kSchema = R"({
 })";
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  auto pool = skald::CreateBlockPool<DemoModel>();
-  if (!pool) return skald::Failure(pool.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
-  const auto engine = skald::Engine::Create(*model, *pool, *workspace, {.tokenizer = &*tokenizer});
-  if (!engine) return skald::Failure(engine.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
+  SKALD_ASSIGN(auto pool, skald::CreateBlockPool<DemoModel>());
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
+  SKALD_ASSIGN(const auto engine, skald::Engine::Create(model, pool, workspace, {.tokenizer = &tokenizer}));
 
   // Compiled once; every request goes its own way from a clone.
-  const auto grammar = skald::ParseJsonSchema(kSchema);
-  if (!grammar) return skald::Failure(grammar.error());
-  const auto vocabulary = skald::TokenVocabulary::Make(*tokenizer);
-  if (!vocabulary) return skald::Failure(vocabulary.error());
-  auto filter = skald::GrammarFilter::Compile(*grammar, *vocabulary);
-  if (!filter) return skald::Failure(filter.error());
+  SKALD_ASSIGN(const auto grammar, skald::ParseJsonSchema(kSchema));
+  SKALD_ASSIGN(const auto vocabulary, skald::TokenVocabulary::Make(tokenizer));
+  SKALD_ASSIGN(auto filter, skald::GrammarFilter::Compile(grammar, vocabulary));
 
-  auto prompt =
-      tokenizer->Encode("And these are the names of the fathers:", skald::ParseSpecial::kNo, skald::AddSpecial::kYes);
-  if (!prompt) return skald::Failure(prompt.error());
+  SKALD_ASSIGN(auto prompt, tokenizer.Encode("And these are the names of the fathers:", skald::ParseSpecial::kNo,
+                                             skald::AddSpecial::kYes));
   skald::Request request;
-  request.prompt = std::move(*prompt);
+  request.prompt = std::move(prompt);
   request.sampler = {.temperature = 0.8f, .random = {.seed = 7}};
   request.samples = 3;
-  request.filter = std::make_shared<skald::GrammarFilter>(std::move(*filter));
-  if (const auto end = tokenizer->eos_id()) request.end_tokens = {*end};
-  if (auto id = (*engine)->Submit(std::move(request)); !id) return skald::Failure(id.error());
+  request.filter = std::make_shared<skald::GrammarFilter>(std::move(filter));
+  if (const auto end = tokenizer.eos_id()) request.end_tokens = {*end};
+  SKALD_TRY(engine->Submit(std::move(request)));
 
   std::vector<std::string> texts(3);
-  while ((*engine)->has_work()) {
-    const auto report = (*engine)->Step();
-    if (!report) return skald::Failure(report.error());
-    for (const skald::Event& event : report->events) texts[event.sample] += event.text;
+  while (engine->has_work()) {
+    SKALD_ASSIGN(const auto report, engine->Step());
+    for (const skald::Event& event : report.events) texts[event.sample] += event.text;
   }
   for (const std::string& text : texts) std::cout << text << '\n';
   return {};

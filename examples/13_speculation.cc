@@ -40,36 +40,29 @@ class Pairs : public skald::Drafter {
 };
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
-  if (!tokenizer) return skald::Failure(tokenizer.error());
-  const auto model = skald::LoadModel<DemoModel>(folder);
-  if (!model) return skald::Failure(model.error());
-  auto workspace = skald::CreateWorkspace();
-  if (!workspace) return skald::Failure(workspace.error());
-  const auto prompt = tokenizer->Encode("And the sons of Levi;", skald::ParseSpecial::kNo, skald::AddSpecial::kYes);
-  if (!prompt) return skald::Failure(prompt.error());
+  SKALD_ASSIGN(const auto tokenizer, skald::Tokenizer::Load(folder / "tokenizer.model"));
+  SKALD_ASSIGN(const auto model, skald::LoadModel<DemoModel>(folder));
+  SKALD_ASSIGN(auto workspace, skald::CreateWorkspace());
+  SKALD_ASSIGN(const auto prompt,
+               tokenizer.Encode("And the sons of Levi;", skald::ParseSpecial::kNo, skald::AddSpecial::kYes));
 
   skald::PromptLookup lookup;
   Pairs pairs;
   std::string plain;
   for (const auto& [name, drafter] : std::initializer_list<std::pair<const char*, skald::Drafter*>>{
            {"nobody", nullptr}, {"prompt lookup", &lookup}, {"pairs", &pairs}, {"pairs again", &pairs}}) {
-    auto pool = skald::CreateBlockPool<DemoModel>({.rewind_tokens = 8});
-    if (!pool) return skald::Failure(pool.error());
+    SKALD_ASSIGN(auto pool, skald::CreateBlockPool<DemoModel>({.rewind_tokens = 8}));
     skald::EngineOptions options;
-    options.tokenizer = &*tokenizer;
+    options.tokenizer = &tokenizer;
     options.drafter = drafter;
-    const auto engine = skald::Engine::Create(*model, *pool, *workspace, options);
-    if (!engine) return skald::Failure(engine.error());
-    const auto id = (*engine)->Submit({.prompt = *prompt, .sampler = {.random = {.seed = 1}}, .max_tokens = 120});
-    if (!id) return skald::Failure(id.error());
+    SKALD_ASSIGN(const auto engine, skald::Engine::Create(model, pool, workspace, options));
+    SKALD_TRY(engine->Submit({.prompt = prompt, .sampler = {.random = {.seed = 1}}, .max_tokens = 120}));
     std::string text;
-    while ((*engine)->has_work()) {
-      const auto report = (*engine)->Step();
-      if (!report) return skald::Failure(report.error());
-      for (const skald::Event& event : report->events) text += event.text;
+    while (engine->has_work()) {
+      SKALD_ASSIGN(const auto report, engine->Step());
+      for (const skald::Event& event : report.events) text += event.text;
     }
-    const skald::EngineStats stats = (*engine)->stats();
+    const skald::EngineStats stats = engine->stats();
     if (plain.empty()) std::cout << (plain = text) << "\n\n";
     std::cout << name << ": " << stats.steps << " steps, " << stats.accepted_tokens << " of " << stats.drafted_tokens
               << " guesses right, " << (text == plain ? "the same text" : "another text") << '\n';

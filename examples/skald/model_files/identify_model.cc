@@ -123,10 +123,9 @@ Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::string_view 
 }
 
 Result<ModelFiles> OpenGguf(const std::filesystem::path& path) {
-  Result<Checkpoint> opened = Checkpoint::Open(path);
-  if (!opened) return Failure(opened.error());
+  SKALD_ASSIGN(auto opened, Checkpoint::Open(path));
   // The metadata lie in the file, which stays open for them.
-  const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
+  const auto checkpoint = std::make_shared<const Checkpoint>(std::move(opened));
   const auto read_file = [path, checkpoint](std::string_view name) -> Result<std::string> {
     auto content = FileFromGguf(checkpoint->gguf()->metadata(), name);
     if (!content) return Annotate(path.string(), content);

@@ -71,10 +71,9 @@ SKALD_INLINE Result<void> GrammarFilter::Accept(int32_t id) {
     }
     const std::string_view bytes = vocabulary.BytesOf(id);
     if (bytes.empty()) return Refuse(id, "it stands for no text");
-    Result<internal::Readings> next = masks_->Read(readings_, bytes);
-    if (!next) return Failure(next.error());
-    if (*next == kNoReadings) return Refuse(id, Concat({"no text of the grammar goes on with ", QuotedName(bytes)}));
-    readings_ = *std::move(next);
+    SKALD_ASSIGN(auto next, masks_->Read(readings_, bytes));
+    if (next == kNoReadings) return Refuse(id, Concat({"no text of the grammar goes on with ", QuotedName(bytes)}));
+    readings_ = std::move(next);
     mask_ = nullptr;
     work_ = nullptr;
     return {};
@@ -84,12 +83,11 @@ SKALD_INLINE Result<void> GrammarFilter::Accept(int32_t id) {
 SKALD_INLINE Result<void> GrammarFilter::AcceptText(std::string_view text) {
   return NoThrow("a token filter", [&]() -> Result<void> {
     if (text.empty()) return {};
-    Result<internal::Readings> next = masks_->Read(readings_, text);
-    if (!next) return Failure(next.error());
-    if (has_ended_ || *next == kNoReadings) {
+    SKALD_ASSIGN(auto next, masks_->Read(readings_, text));
+    if (has_ended_ || next == kNoReadings) {
       return Fail(ErrorCode::kInvalidArgument, Concat({"no text of the grammar goes on with ", QuotedName(text)}));
     }
-    readings_ = *std::move(next);
+    readings_ = std::move(next);
     mask_ = nullptr;
     work_ = nullptr;
     return {};

@@ -22,9 +22,8 @@ namespace internal {
 
 SKALD_INLINE Result<std::shared_ptr<const GrammarMasks>> GrammarMasks::Make(
     const Grammar& grammar, std::shared_ptr<const TokenVocabulary> vocabulary) {
-  Result<GrammarAutomaton> automaton = GrammarAutomaton::Make(grammar);
-  if (!automaton) return Failure(automaton.error());
-  const std::shared_ptr<GrammarMasks> masks(new GrammarMasks(*std::move(automaton), std::move(vocabulary)));
+  SKALD_ASSIGN(auto automaton, GrammarAutomaton::Make(grammar));
+  const std::shared_ptr<GrammarMasks> masks(new GrammarMasks(std::move(automaton), std::move(vocabulary)));
   LentExplorer explorer(*masks, kMaxReadWork);
   explorer->Start();
   if (explorer->has_overflowed()) return TooAmbiguous();

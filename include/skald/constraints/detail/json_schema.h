@@ -17,9 +17,8 @@ namespace skald {
 
 SKALD_INLINE Result<Grammar> ParseJsonSchema(std::string_view schema) {
   return NoThrow("a JSON Schema", [&]() -> Result<Grammar> {
-    const Result<internal::SchemaValue> value = internal::ParseSchemaValue(schema);
-    if (!value) return Failure(value.error());
-    return internal::SchemaReader(*value).Read();
+    SKALD_ASSIGN(const auto value, internal::ParseSchemaValue(schema));
+    return internal::SchemaReader(value).Read();
   });
 }
 

@@ -56,12 +56,10 @@ SKALD_INLINE Result<std::shared_ptr<const TokenVocabulary>> TokenVocabulary::Tok
     for (int32_t id = 0; static_cast<size_t>(id) < tokens.size(); ++id) {
       const PieceKind kind = tokenizer.engine().KindOf(id);
       if (kind == PieceKind::kControl || kind == PieceKind::kUnknown) continue;
-      const Result<std::string_view> piece = tokenizer.IdToPiece(id);
-      if (!piece) return Failure(piece.error());
-      if (tokenizer.SpecialId(*piece) == id) continue;
-      Result<std::string> bytes = tokenizer.BytesOf(id);
-      if (!bytes) return Failure(bytes.error());
-      tokens[static_cast<size_t>(id)] = *std::move(bytes);
+      SKALD_ASSIGN(const auto piece, tokenizer.IdToPiece(id));
+      if (tokenizer.SpecialId(piece) == id) continue;
+      SKALD_ASSIGN(auto bytes, tokenizer.BytesOf(id));
+      tokens[static_cast<size_t>(id)] = std::move(bytes);
     }
     const std::optional<int32_t> eos = tokenizer.eos_id();
     if (end_ids.empty() && eos) return From(tokens, {&*eos, 1});

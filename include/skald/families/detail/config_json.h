@@ -127,11 +127,10 @@ SKALD_INLINE Result<bool> NamesKnownFamily(std::string_view text) {
 SKALD_INLINE Result<DescribedModel> ParseConfigJson(std::string_view text) {
   return NoThrow("config.json", [&]() -> Result<DescribedModel> {
     const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
-    Result<internal::TextModel> read = internal::ReadConfigJson(text);
-    if (!read) return Failure(read.error());
-    const auto* const form = std::get_if<ShortForm>(&*read);
+    SKALD_ASSIGN(auto read, internal::ReadConfigJson(text));
+    const auto* const form = std::get_if<ShortForm>(&read);
     if (form != nullptr) return DescribedModel{form->model_type, Expand(*form)};
-    return std::get<DescribedModel>(std::move(*read));
+    return std::get<DescribedModel>(std::move(read));
   });
 }
 

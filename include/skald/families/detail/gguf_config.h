@@ -77,12 +77,11 @@ inline nlohmann::json WithShortArrays(const GgufMetadata& metadata) {
 
 SKALD_INLINE Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file) {
   return NoThrow("a GGUF file", [&]() -> Result<std::vector<DescribedModel>> {
-    const Result<GgufTensorFacts> facts = internal::FactsOfTensors(file);
-    if (!facts) return Failure(facts.error());
+    SKALD_ASSIGN(const auto facts, internal::FactsOfTensors(file));
     nlohmann::json metadata = internal::WithShortArrays(file.metadata());
     const internal::JsonGuard guard(metadata);
-    Result<std::vector<DescribedModel>> models = ParseConfigGguf(metadata, *facts);
-    if (!models || facts->vocab_size > 0) return models;
+    Result<std::vector<DescribedModel>> models = ParseConfigGguf(metadata, facts);
+    if (!models || facts.vocab_size > 0) return models;
     return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
   });
 }

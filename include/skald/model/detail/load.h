@@ -151,13 +151,12 @@ SKALD_INLINE Result<ModelWeights> LoadWeights(const std::filesystem::path& path,
     weights.dtype = options.dtype;
     const ParameterList list = ParametersOf(weights);
     const auto load = [&]() -> Result<void> {
-      const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
-      if (!checkpoint) return Failure(checkpoint.error());
-      SKALD_TRY(internal::CheckConverter(*checkpoint, list.assumptions()));
-      if (const GgufFile* const file = checkpoint->gguf()) {
+      SKALD_ASSIGN(const auto checkpoint, Checkpoint::Open(path));
+      SKALD_TRY(internal::CheckConverter(checkpoint, list.assumptions()));
+      if (const GgufFile* const file = checkpoint.gguf()) {
         SKALD_TRY(internal::CheckGgufMetadata(path.string(), *file, spec));
       }
-      return internal::FillFrom(*checkpoint, list, options, packers);
+      return internal::FillFrom(checkpoint, list, options, packers);
     };
     const bool is_packed = PackedFile::Recognises(path);
     if (!is_packed && !IsGgufFile(path)) {

@@ -262,24 +262,22 @@ SKALD_INLINE Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const Cha
 SKALD_INLINE Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                                                      const Chat& chat) {
   return NoThrow("encoding a chat", [&]() -> Result<std::vector<int32_t>> {
-    const Result<MarkedText> text = RenderChat(tokenizer, chat_template, chat);
-    if (!text) return Failure(text.error());
-    if (const size_t least = tokenizer.LeastIds(text->text()); least > chat.most_ids) {
+    SKALD_ASSIGN(const auto text, RenderChat(tokenizer, chat_template, chat));
+    if (const size_t least = tokenizer.LeastIds(text.text()); least > chat.most_ids) {
       return Fail(ErrorCode::kOutOfRange, Concat({"the chat has at least ", std::to_string(least), " tokens, but ",
                                                   std::to_string(chat.most_ids), " fit"}));
     }
-    return tokenizer.Encode(*text);
+    return tokenizer.Encode(text);
   });
 }
 
 SKALD_INLINE Result<NextTurn> EncodeNextTurn(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                                              const Chat& chat, std::span<const int32_t> cached) {
   return NoThrow("encoding a turn", [&]() -> Result<NextTurn> {
-    const Result<std::vector<int32_t>> wanted = EncodeChat(tokenizer, chat_template, chat);
-    if (!wanted) return Failure(wanted.error());
-    if (wanted->empty()) return Fail(ErrorCode::kInvalidArgument, "the chat template writes nothing for this chat");
-    const auto [keep, from] = internal::CommonPlaces(tokenizer, cached, *wanted);
-    return NextTurn{keep, {wanted->begin() + static_cast<std::ptrdiff_t>(from), wanted->end()}};
+    SKALD_ASSIGN(const auto wanted, EncodeChat(tokenizer, chat_template, chat));
+    if (wanted.empty()) return Fail(ErrorCode::kInvalidArgument, "the chat template writes nothing for this chat");
+    const auto [keep, from] = internal::CommonPlaces(tokenizer, cached, wanted);
+    return NextTurn{keep, {wanted.begin() + static_cast<std::ptrdiff_t>(from), wanted.end()}};
   });
 }
 

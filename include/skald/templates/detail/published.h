@@ -38,9 +38,8 @@ class PublishedTemplate {
     }
     if (error_) return Failure(*std::move(error_));
     if (!main_) return std::nullopt;
-    Result<ChatTemplate> made = ChatTemplate::Make(*main_, std::move(parts_));
-    if (!made) return Failure(made.error());
-    return std::optional(*std::move(made));
+    SKALD_ASSIGN(auto made, ChatTemplate::Make(*main_, std::move(parts_)));
+    return std::optional(std::move(made));
   }
 
  private:

@@ -32,8 +32,7 @@ inline bool IsTokenizerJson(std::string_view bytes) {
 
 // Pieces are spelled with the letters of bytes, and only there: the file and `config` have them as they are.
 inline Result<EnginePointer> ParseRwkvVocabulary(std::string_view bytes, TokenizerConfig config) {
-  Result<TokenizerSpec> spec = ReadRwkvVocabulary(bytes);
-  if (!spec) return Failure(spec.error());
+  SKALD_ASSIGN(auto spec, ReadRwkvVocabulary(bytes));
   for (std::optional<std::string>* const name : {&config.bos, &config.eos, &config.unk, &config.pad}) {
     if (!*name) *name = kRwkvEndOfText;
     if (**name == kRwkvEndOfText) continue;
@@ -41,8 +40,8 @@ inline Result<EnginePointer> ParseRwkvVocabulary(std::string_view bytes, Tokeniz
     AppendByteLetters(**name, letters);
     *name = letters;
   }
-  ApplyTokenizerConfig(config, *spec);
-  return PipelineEngine::Make(*std::move(spec));
+  ApplyTokenizerConfig(config, spec);
+  return PipelineEngine::Make(std::move(spec));
 }
 
 // Makes an engine of the bytes of a file. `config` is what lies beside it.
@@ -53,10 +52,9 @@ inline Result<EnginePointer> ParseEngine(std::string_view bytes, const Tokenizer
     return SentencePieceEngine::Parse(bytes,
                                       SentencePieceAdds{config.add_bos.value_or(true), config.add_eos.value_or(false)});
   }
-  Result<TokenizerSpec> spec = ReadTokenizerJson(bytes);
-  if (!spec) return Failure(spec.error());
-  ApplyTokenizerConfig(config, *spec);
-  return PipelineEngine::Make(*std::move(spec));
+  SKALD_ASSIGN(auto spec, ReadTokenizerJson(bytes));
+  ApplyTokenizerConfig(config, spec);
+  return PipelineEngine::Make(std::move(spec));
 }
 
 }  // namespace skald::internal

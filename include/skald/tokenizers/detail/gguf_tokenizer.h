@@ -44,9 +44,8 @@ auto ReadGgufTokenizer(const GgufMetadata& metadata, std::initializer_list<std::
 
 inline Result<Tokenizer> MakeScoredTokenizer(const GgufTokenizerReader& reader) {
   const bool adds_eos = reader.fields().Flag("add_eos_token", false);
-  const Result<std::string> model = ScoredPiecesFromGguf(reader);
-  if (!model) return Failure(model.error());
-  const auto engine = SentencePieceEngine::Parse(*model, {.eos = adds_eos});
+  SKALD_ASSIGN(const auto model, ScoredPiecesFromGguf(reader));
+  const auto engine = SentencePieceEngine::Parse(model, {.eos = adds_eos});
   if (!engine) return Annotate("the tokenizer in the metadata", engine);
   return Tokenizer::From(*engine);
 }
@@ -57,9 +56,8 @@ inline Result<TokenizerSpec> StepsFromGguf(const GgufTokenizerReader& reader, st
 }
 
 inline Result<Tokenizer> MakePipelineTokenizer(const GgufTokenizerReader& reader, std::string_view kind) {
-  Result<TokenizerSpec> spec = StepsFromGguf(reader, kind);
-  if (!spec) return Failure(spec.error());
-  Result<Tokenizer> tokenizer = Tokenizer::From(*std::move(spec));
+  SKALD_ASSIGN(auto spec, StepsFromGguf(reader, kind));
+  Result<Tokenizer> tokenizer = Tokenizer::From(std::move(spec));
   if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
   return tokenizer;
 }

@@ -27,31 +27,28 @@ SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const std::filesystem::path& path
   return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
     std::error_code ignored;
     const bool is_folder = std::filesystem::is_directory(path, ignored);
-    const Result<std::filesystem::path> file = is_folder ? TokenizerFileIn(path) : path;
-    if (!file) return Failure(file.error());
-    const Result<std::string> bytes = ReadSmallFile(*file, kMaxTokenizerFile);
+    SKALD_ASSIGN(const auto file, is_folder ? TokenizerFileIn(path) : path);
+    const Result<std::string> bytes = ReadSmallFile(file, kMaxTokenizerFile);
     if (!bytes) {
       return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model or a tokenizer.json");
     }
-    const std::filesystem::path beside = file->parent_path() / "tokenizer_config.json";
+    const std::filesystem::path beside = file.parent_path() / "tokenizer_config.json";
     Result<internal::TokenizerConfig> config = internal::TokenizerConfig();
     if (std::filesystem::exists(beside, ignored)) {
-      const Result<std::string> text = ReadSmallFile(beside, kMaxTokenizerFile);
-      if (!text) return Failure(text.error());
-      config = internal::ReadTokenizerConfig(*text);
+      SKALD_ASSIGN(const auto text, ReadSmallFile(beside, kMaxTokenizerFile));
+      config = internal::ReadTokenizerConfig(text);
       if (!config) return Annotate(beside.string(), config);
     }
     const Result<internal::EnginePointer> engine = internal::ParseEngine(*bytes, *config);
-    if (!engine) return Annotate(file->string(), engine);
+    if (!engine) return Annotate(file.string(), engine);
     return Tokenizer(*engine);
   });
 }
 
 SKALD_INLINE Result<Tokenizer> Tokenizer::Parse(std::string_view bytes) {
   return NoThrow("the tokenizer", [&]() -> Result<Tokenizer> {
-    const Result<internal::EnginePointer> engine = internal::ParseEngine(bytes, {});
-    if (!engine) return Failure(engine.error());
-    return Tokenizer(*engine);
+    SKALD_ASSIGN(const auto engine, internal::ParseEngine(bytes, {}));
+    return Tokenizer(engine);
   });
 }
 

@@ -53,12 +53,11 @@ inline std::string ReadWeightMap(const nlohmann::json& root, ShardIndex& index) 
 
 SKALD_INLINE Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<ShardIndex> {
-    const Result<std::string> text = ReadSmallFile(path, kMaxShardIndex);
-    if (!text) return Failure(text.error());
+    SKALD_ASSIGN(const auto text, ReadSmallFile(path, kMaxShardIndex));
     nlohmann::json root;
     const internal::JsonGuard guard(root);
     ShardIndex index;
-    std::string complaint = internal::ParseStrictJson(*text, root);
+    std::string complaint = internal::ParseStrictJson(text, root);
     if (complaint.empty()) complaint = internal::ReadWeightMap(root, index);
     if (!complaint.empty()) return Fail(ErrorCode::kDataLoss, Concat({path.string(), ": ", complaint}));
     return index;

@@ -28,10 +28,9 @@ class Parser {
       return Fail(ErrorCode::kOutOfRange, Concat({"it has ", std::to_string(source.size()), " bytes, expected at most ",
                                                   std::to_string(kMaxTemplateBytes)}));
     }
-    Result<std::vector<Token>> tokens = Lexer(source).Run();
-    if (!tokens) return Failure(tokens.error());
+    SKALD_ASSIGN(auto tokens, Lexer(source).Run());
     const auto program = std::make_shared<Program>();
-    Parser parser(*std::move(tokens), find, program->names);
+    Parser parser(std::move(tokens), find, program->names);
     program->body = parser.ParseBlock({}, {});
     if (!parser.in_.ok()) return Failure(*parser.in_.error());
     return program;

@@ -40,11 +40,10 @@ inline Result<TokenizerSpec> RwkvFromGguf(const GgufTokenizerReader& reader) {
   const bool adds_bos = reader.fields().Flag("add_bos_token", false);
   if (!reader.ok()) return reader.failure();
   if (wrong) return *wrong;
-  Result<TokenizerSpec> spec = std::move(vocabulary).Finish();
-  if (!spec) return spec;
-  spec->bos_id = bos ? bos : spec->bos_id;
-  spec->eos_id = eos ? eos : end_of_turn ? end_of_turn : spec->eos_id;
-  if (adds_bos) spec->prefix.push_back(*spec->bos_id);
+  SKALD_ASSIGN(auto spec, std::move(vocabulary).Finish());
+  spec.bos_id = bos ? bos : spec.bos_id;
+  spec.eos_id = eos ? eos : end_of_turn ? end_of_turn : spec.eos_id;
+  if (adds_bos) spec.prefix.push_back(*spec.bos_id);
   return spec;
 }
 

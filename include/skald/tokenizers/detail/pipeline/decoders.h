@@ -381,9 +381,8 @@ class DecoderChain {
     if (replace == nullptr) return std::make_unique<ByteFallbackStep>();
     std::optional<SplitPattern> regex;
     if (replace->pattern.is_regex) {
-      Result<SplitPattern> compiled = SplitPattern::Compile(replace->pattern.text);
-      if (!compiled) return Failure(compiled.error());
-      regex = *std::move(compiled);
+      SKALD_ASSIGN(auto compiled, SplitPattern::Compile(replace->pattern.text));
+      regex = std::move(compiled);
     }
     return std::make_unique<ReplaceStep>(std::move(regex), *replace);
   }

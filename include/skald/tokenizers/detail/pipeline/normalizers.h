@@ -92,9 +92,8 @@ inline Result<std::string> ApplyBert(const normalizer::Bert& bert, std::string t
     text = std::move(spaced);
   }
   if (bert.strip_accents.value_or(bert.lowercase)) {
-    const Result<std::string> apart = Normalize(NormalizationForm::kNfd, text);
-    if (!apart) return apart;
-    text = Without(*apart, [](char32_t c) { return IsCategory(c, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_MN); });
+    SKALD_ASSIGN(const auto apart, Normalize(NormalizationForm::kNfd, text));
+    text = Without(apart, [](char32_t c) { return IsCategory(c, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_MN); });
   }
   return bert.lowercase ? LowerCase(text) : text;
 }
@@ -120,13 +119,11 @@ class ReadyNormalizer {
     ready.name_ = NameOf(normalizer);
     if (const auto* const precompiled = std::get_if<normalizer::Precompiled>(&normalizer)) {
       if (precompiled->charsmap.empty()) return ready;  // changes nothing
-      Result<PrecompiledCharsmap> map = PrecompiledCharsmap::Parse(precompiled->charsmap);
-      if (!map) return Failure(map.error());
-      ready.step_ = *std::move(map);
+      SKALD_ASSIGN(auto map, PrecompiledCharsmap::Parse(precompiled->charsmap));
+      ready.step_ = std::move(map);
     } else if (const auto* const replace = std::get_if<normalizer::Replace>(&normalizer)) {
-      Result<SplitPattern> pattern = CompilePattern(replace->pattern);
-      if (!pattern) return Failure(pattern.error());
-      ready.step_ = ReadyReplace{*std::move(pattern), replace->content};
+      SKALD_ASSIGN(auto pattern, CompilePattern(replace->pattern));
+      ready.step_ = ReadyReplace{std::move(pattern), replace->content};
     } else {
       ready.step_ = normalizer;
     }
@@ -193,9 +190,8 @@ class NormalizerChain {
   static Result<NormalizerChain> Make(const std::vector<Normalizer>& normalizers) {
     NormalizerChain chain;
     for (const Normalizer& normalizer : normalizers) {
-      Result<ReadyNormalizer> ready = ReadyNormalizer::Make(normalizer);
-      if (!ready) return Failure(ready.error());
-      chain.steps_.push_back(*std::move(ready));
+      SKALD_ASSIGN(auto ready, ReadyNormalizer::Make(normalizer));
+      chain.steps_.push_back(std::move(ready));
     }
     return chain;
   }

@@ -55,9 +55,8 @@ class PipelineEngine final : public TokenizerEngine {
  public:
   // Errors name what in the spec cannot be.
   static Result<std::shared_ptr<const PipelineEngine>> Make(TokenizerSpec spec) {
-    Result<PipelineTables> tables = MakeTables(spec);
-    if (!tables) return Failure(tables.error());
-    return Make(std::move(spec), *std::move(tables));
+    SKALD_ASSIGN(auto tables, MakeTables(spec));
+    return Make(std::move(spec), std::move(tables));
   }
 
   // The same with tables that fit the rest of `spec`, whose own vocabulary and merges do not count.
@@ -184,23 +183,19 @@ class PipelineEngine final : public TokenizerEngine {
 
 inline Result<void> PipelineEngine::Prepare() {
   if (Result<void> checked = CheckIds(); !checked) return checked;
-  Result<NormalizerChain> normalizers = NormalizerChain::Make(spec_.normalizers);
-  if (!normalizers) return Failure(normalizers.error());
-  normalizers_ = *std::move(normalizers);
+  SKALD_ASSIGN(auto normalizers, NormalizerChain::Make(spec_.normalizers));
+  normalizers_ = std::move(normalizers);
   takes_bytes_ = TakesBytes();
-  Result<PreTokenizerChain> pre_tokenizers = PreTokenizerChain::Make(spec_.pre_tokenizers, takes_bytes_);
-  if (!pre_tokenizers) return Failure(pre_tokenizers.error());
-  pre_tokenizers_ = *std::move(pre_tokenizers);
-  Result<DecoderChain> decoders = DecoderChain::Make(spec_.decoders);
-  if (!decoders) return Failure(decoders.error());
-  decoders_ = *std::move(decoders);
+  SKALD_ASSIGN(auto pre_tokenizers, PreTokenizerChain::Make(spec_.pre_tokenizers, takes_bytes_));
+  pre_tokenizers_ = std::move(pre_tokenizers);
+  SKALD_ASSIGN(auto decoders, DecoderChain::Make(spec_.decoders));
+  decoders_ = std::move(decoders);
   PrepareVocabulary();
   if (Result<void> checked = CheckAddedTokens(); !checked) return checked;
   PrepareMarkers();
   PrepareModel();
-  Result<TextOfId> text_of_id = PipelineTextOfId(spec_, vocabulary_, normalizers_, takes_bytes_);
-  if (!text_of_id) return Failure(text_of_id.error());
-  text_of_id_ = *text_of_id;
+  SKALD_ASSIGN(auto text_of_id, PipelineTextOfId(spec_, vocabulary_, normalizers_, takes_bytes_));
+  text_of_id_ = text_of_id;
   return PrepareAddedTokens();
 }
 
@@ -325,10 +320,9 @@ inline Result<void> PipelineEngine::PrepareAddedTokens() {
       continue;
     }
     if ((token.special || is_marker_[id]) && !normalizers_.empty()) markers.push_back(token);
-    Result<std::string> content = normalizers_.Apply(token.content);
-    if (!content) return Failure(content.error());
+    SKALD_ASSIGN(auto content, normalizers_.Apply(token.content));
     normalized.push_back(token);
-    normalized.back().content = *std::move(content);
+    normalized.back().content = std::move(content);
   }
   markers.insert(markers.end(), raw.begin(), raw.end());
   raw_tokens_ = AddedTokenFinder(std::move(raw));
@@ -378,9 +372,8 @@ inline Result<void> PipelineEngine::EncodeStretch(std::string_view text, const B
   std::string_view stretch = range.Of(text);
   std::string normal;
   if (!normalizers_.empty()) {
-    Result<std::string> normalized = normalizers_.Apply(stretch);
-    if (!normalized) return Failure(normalized.error());
-    normal = *std::move(normalized);
+    SKALD_ASSIGN(auto normalized, normalizers_.Apply(stretch));
+    normal = std::move(normalized);
     stretch = normal;
   }
   const Author author = authors.Of(range);

@@ -172,12 +172,10 @@ inline Result<std::shared_ptr<const PipelineEngine>> ReadPipelineFile(std::strin
   if (ByteReader(all.last(kChecksum)).Get<uint64_t>() != Xxh64(content)) {
     return FailOnPipelineFile("is damaged or cut short: its checksum is another one");
   }
-  Result<TokenizerSpec> spec = ReadPipelineSpec(file.GetText());
-  if (!spec) return Failure(spec.error());
-  Result<PipelineTables> tables = ReadPipelineTables(file);
-  if (!tables) return Failure(tables.error());
-  if (Result<void> fit = CheckPipelineTables(*tables, spec->model); !fit) return Failure(fit.error());
-  return PipelineEngine::Make(*std::move(spec), *std::move(tables));
+  SKALD_ASSIGN(auto spec, ReadPipelineSpec(file.GetText()));
+  SKALD_ASSIGN(auto tables, ReadPipelineTables(file));
+  if (Result<void> fit = CheckPipelineTables(tables, spec.model); !fit) return Failure(fit.error());
+  return PipelineEngine::Make(std::move(spec), std::move(tables));
 }
 
 }  // namespace skald::internal

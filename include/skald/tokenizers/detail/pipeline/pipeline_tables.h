@@ -133,9 +133,8 @@ inline Result<PipelineTables> MakeTables(TokenizerSpec& spec) {
   }
   PipelineTables tables;
   if (bpe != nullptr) {
-    Result<std::vector<Merge>> merges = ResolveMerges(*bpe, known);
-    if (!merges) return Failure(merges.error());
-    tables.merges = MergeTable(*merges);
+    SKALD_ASSIGN(auto merges, ResolveMerges(*bpe, known));
+    tables.merges = MergeTable(merges);
   }
   if (unigram != nullptr) {
     if (unigram->scores.size() != places->size()) {

@@ -121,9 +121,8 @@ inline Result<TextOfId> PipelineTextOfId(const TokenizerSpec& spec, const ModelV
     longest = std::max(longest, token.content.size());
     all.drops_spaces |= token.lstrip || token.rstrip;
     if (!token.normalized) continue;
-    const Result<std::string> normal = normalizers.Apply(token.content);
-    if (!normal) return Failure(normal.error());
-    longest = std::max(longest, normal->size());
+    SKALD_ASSIGN(const auto normal, normalizers.Apply(token.content));
+    longest = std::max(longest, normal.size());
   }
   if (!is_known || (all.drops_spaces && all.makes_spaces)) return TextOfId();
   return TextOfId{longest * all.factor, all.drops_spaces};

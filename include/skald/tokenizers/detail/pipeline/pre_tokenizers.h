@@ -181,9 +181,8 @@ class ReadyPreTokenizer {
       return ready;
     }
     if (pattern.text.empty()) return ready;  // an empty pattern finds nothing
-    Result<SplitPattern> compiled = CompilePattern(pattern);
-    if (!compiled) return Failure(compiled.error());
-    ready.pattern_ = *std::move(compiled);
+    SKALD_ASSIGN(auto compiled, CompilePattern(pattern));
+    ready.pattern_ = std::move(compiled);
     return ready;
   }
 
@@ -293,9 +292,8 @@ class PreTokenizerChain {
     PreTokenizerChain chain;
     chain.keeps_bytes_ = keeps_bytes;
     for (const PreTokenizer& step : steps) {
-      Result<ReadyPreTokenizer> ready = ReadyPreTokenizer::Make(step);
-      if (!ready) return Failure(ready.error());
-      chain.steps_.push_back(*std::move(ready));
+      SKALD_ASSIGN(auto ready, ReadyPreTokenizer::Make(step));
+      chain.steps_.push_back(std::move(ready));
     }
     return chain;
   }

@@ -142,9 +142,8 @@ inline Result<std::vector<int32_t>> SentencePieceEngine::Encode(const MarkedText
       special = specials_.AtStartOf(whole.substr(end));
       if (special != nullptr && !text.IsTemplates(end, special->name.size())) special = nullptr;
     }
-    const Result<std::vector<int32_t>> plain = EncodePlain(whole.substr(begin, end - begin));
-    if (!plain) return plain;
-    ids.insert(ids.end(), plain->begin(), plain->end());
+    SKALD_ASSIGN(const auto plain, EncodePlain(whole.substr(begin, end - begin)));
+    ids.insert(ids.end(), plain.begin(), plain.end());
     begin = end;
     if (special == nullptr) break;
     ids.push_back(special->id);
@@ -236,11 +235,10 @@ inline Result<std::vector<int32_t>> SentencePieceEngine::EncodeAsLibraryDoes(std
 // Encodes without turn markers. They are replaced in the ids, not searched for in the text, because
 // normalisation can turn other spellings into them.
 inline Result<std::vector<int32_t>> SentencePieceEngine::EncodePlain(std::string_view text) const {
-  Result<std::vector<int32_t>> matched = EncodeAsLibraryDoes(text);
-  if (!matched) return matched;
+  SKALD_ASSIGN(auto matched, EncodeAsLibraryDoes(text));
   std::vector<int32_t> ids;
-  ids.reserve(matched->size());
-  for (const int32_t id : *matched) {
+  ids.reserve(matched.size());
+  for (const int32_t id : matched) {
     if (const SpecialPiece* special = specials_.ToSpellOut(id)) {
       ids.insert(ids.end(), special->spelled_out.begin(), special->spelled_out.end());
     } else {
@@ -298,9 +296,8 @@ inline Result<std::vector<SpecialPiece>> SentencePieceEngine::FindMarkers(
   std::sort(markers.begin(), markers.end(),
             [](const SpecialPiece& a, const SpecialPiece& b) { return a.name.size() < b.name.size(); });
   for (SpecialPiece& marker : markers) {
-    const Result<std::vector<int32_t>> parts = SpellOut(marker.name, marker.id);
-    if (!parts) return Failure(parts.error());
-    for (const int32_t part : *parts) {
+    SKALD_ASSIGN(const auto parts, SpellOut(marker.name, marker.id));
+    for (const int32_t part : parts) {
       const auto shorter = spellings.find(part);
       if (shorter == spellings.end()) {
         marker.spelled_out.push_back(part);
@@ -308,28 +305,26 @@ inline Result<std::vector<SpecialPiece>> SentencePieceEngine::FindMarkers(
         marker.spelled_out.insert(marker.spelled_out.end(), shorter->second.begin(), shorter->second.end());
       }
     }
-    if (!parts->empty() && marker.spelled_out.empty() && unknown) marker.spelled_out.push_back(*unknown);
+    if (!parts.empty() && marker.spelled_out.empty() && unknown) marker.spelled_out.push_back(*unknown);
     spellings[marker.id] = marker.spelled_out;
   }
   return markers;
 }
 
 inline Result<void> SentencePieceEngine::FindSpecialPieces(const std::vector<bool>& is_user_defined) {
-  Result<std::vector<SpecialPiece>> pieces = FindMarkers(is_user_defined);
-  if (!pieces) return Failure(pieces.error());
+  SKALD_ASSIGN(auto pieces, FindMarkers(is_user_defined));
   for (int32_t id = 0; static_cast<size_t>(id) < vocab_size(); ++id) {
-    if (processor_->IsControl(id)) pieces->push_back({processor_->IdToPiece(id), id, {}});
+    if (processor_->IsControl(id)) pieces.push_back({processor_->IdToPiece(id), id, {}});
   }
-  specials_ = SpecialPieces(std::move(*pieces));
+  specials_ = SpecialPieces(std::move(pieces));
   return {};
 }
 
 // Asks the library how it decodes instead of reading its specifications, which it does not expose.
 inline Result<void> SentencePieceEngine::FindDecodingRules() {
   if (const std::optional<int32_t> unknown = FindPiece(PieceKind::kUnknown)) {
-    const Result<std::string> text = Decode(std::vector<int32_t>{*unknown}, SkipSpecial::kYes);
-    if (!text) return Failure(text.error());
-    unknown_text_ = *text;
+    SKALD_ASSIGN(const auto text, Decode(std::vector<int32_t>{*unknown}, SkipSpecial::kYes));
+    unknown_text_ = text;
   }
   // Any piece with a leading space shows whether it is dropped. Whether a second one would be
   // dropped too only matters, and only shows, if there is a piece that is nothing but a space.

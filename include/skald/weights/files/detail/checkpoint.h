@@ -94,31 +94,27 @@ inline Result<std::vector<SafetensorsFile>> OpenShards(const ModelFiles& model) 
 }  // namespace internal
 
 SKALD_INLINE Result<Checkpoint> Checkpoint::OpenFolderOrFile(const std::filesystem::path& path) {
-  const Result<ModelFiles> model = ModelFilesAt(path);
-  if (!model) return Failure(model.error());
+  SKALD_ASSIGN(const auto model, ModelFilesAt(path));
   auto files = std::make_unique<Files>();
-  if (!model->index.empty()) {
-    Result<std::vector<SafetensorsFile>> shards = internal::OpenShards(*model);
-    if (!shards) return Failure(std::move(shards.error()));
-    files->safetensors = std::move(*shards);
-    Checkpoint checkpoint(model->index, std::move(files));
+  if (!model.index.empty()) {
+    SKALD_ASSIGN(auto shards, internal::OpenShards(model));
+    files->safetensors = std::move(shards);
+    Checkpoint checkpoint(model.index, std::move(files));
     const auto twice = std::ranges::adjacent_find(checkpoint.tensors_, {}, &TensorView::name);
     if (twice != checkpoint.tensors_.end()) {
-      return Fail(ErrorCode::kDataLoss, Concat({model->index.string(), ": tensor ", QuotedName(twice->name),
+      return Fail(ErrorCode::kDataLoss, Concat({model.index.string(), ": tensor ", QuotedName(twice->name),
                                                 " is in two of the shards, expected one"}));
     }
-    SKALD_TRY(internal::CheckPromises(model->index, model->shards, checkpoint.files_->safetensors));
+    SKALD_TRY(internal::CheckPromises(model.index, model.shards, checkpoint.files_->safetensors));
     return checkpoint;
   }
-  const std::filesystem::path& single = model->weights.front();
+  const std::filesystem::path& single = model.weights.front();
   if (IsGgufFile(single)) {
-    Result<GgufFile> file = GgufFile::Open(single);
-    if (!file) return Failure(std::move(file.error()));
-    files->gguf = std::move(*file);
+    SKALD_ASSIGN(auto file, GgufFile::Open(single));
+    files->gguf = std::move(file);
   } else {
-    Result<SafetensorsFile> file = SafetensorsFile::Open(single);
-    if (!file) return Failure(std::move(file.error()));
-    files->safetensors.push_back(std::move(*file));
+    SKALD_ASSIGN(auto file, SafetensorsFile::Open(single));
+    files->safetensors.push_back(std::move(file));
   }
   return Checkpoint(single, std::move(files));
 }

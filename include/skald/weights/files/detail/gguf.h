@@ -173,11 +173,9 @@ SKALD_INLINE Result<GgufContents> ParseGguf(const std::string& file, std::span<c
 
 SKALD_INLINE Result<GgufFile> GgufFile::Open(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<GgufFile> {
-    Result<MappedFile> map = MappedFile::Open(path);
-    if (!map) return Failure(std::move(map.error()));
-    Result<GgufContents> contents = ParseGguf(path.native(), map->bytes());
-    if (!contents) return Failure(std::move(contents.error()));
-    return GgufFile(std::move(*map), std::move(*contents));
+    SKALD_ASSIGN(auto map, MappedFile::Open(path));
+    SKALD_ASSIGN(auto contents, ParseGguf(path.native(), map.bytes()));
+    return GgufFile(std::move(map), std::move(contents));
   });
 }
 

@@ -140,11 +140,9 @@ SKALD_INLINE Result<SafetensorsContents> ParseSafetensors(const std::string& fil
 
 SKALD_INLINE Result<SafetensorsFile> SafetensorsFile::Open(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<SafetensorsFile> {
-    Result<MappedFile> map = MappedFile::Open(path);
-    if (!map) return Failure(std::move(map.error()));
-    Result<SafetensorsContents> contents = ParseSafetensors(path.native(), map->bytes());
-    if (!contents) return Failure(std::move(contents.error()));
-    return SafetensorsFile(std::move(*map), std::move(*contents));
+    SKALD_ASSIGN(auto map, MappedFile::Open(path));
+    SKALD_ASSIGN(auto contents, ParseSafetensors(path.native(), map.bytes()));
+    return SafetensorsFile(std::move(map), std::move(contents));
   });
 }
 
