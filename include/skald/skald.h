@@ -42,6 +42,7 @@
 #include "skald/sampling/random.h"
 #include "skald/sampling/sampler.h"
 #include "skald/sampling/settings.h"
+#include "skald/sampling/token_sampler.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/load_options.h"
 

@@ -86,6 +86,29 @@ inline std::vector<float> EmbeddingAlone(const RandomModel& model, const Request
   return embedding;
 }
 
+// Draws what follows the prompt and `drawn`.
+inline Result<SampledToken> DrawAlone(const Request& request, std::span<const int32_t> drawn,
+                                      std::span<const float> logits, const SamplerSettings& settings,
+                                      const SamplerState& state, TokenFilter* filter) {
+  std::vector<int32_t> tokens = request.prompt;
+  tokens.insert(tokens.end(), drawn.begin(), drawn.end());
+  const uint64_t position = tokens.size();
+  if (request.own_sampler) {
+    DrawContext context = {tokens, request.prompt.size(), position, settings, state};
+    if (filter != nullptr) context.allowed = *filter->Allowed();
+    SamplerScratch scratch;
+    return request.own_sampler.Draw(logits, context, scratch);
+  }
+  std::vector<float> row(logits.begin(), logits.end());
+  if (filter != nullptr) {
+    const auto allowed = *filter->Allowed();
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (!IsAllowed(allowed, static_cast<int32_t>(i))) row[i] = -INFINITY;
+    }
+  }
+  return Sample(row, settings, state, position);
+}
+
 // A request computed alone, token by token, without an engine.
 inline Expected Alone(const RandomModel& model, const Request& request, uint32_t sample, uint32_t max_tokens,
                       Workspace& workspace) {
@@ -98,21 +121,12 @@ inline Expected Alone(const RandomModel& model, const Request& request, uint32_t
   if (request.filter != nullptr) filter = *request.filter->Clone();
   KVCache cache = NewCache(model.small(), {.max_tokens = kMaxContext, .kv_type = DType::kF32});
   std::vector<int32_t> next = request.prompt;
-  uint64_t position = request.prompt.size();
   while (expected.tokens.size() < max_tokens) {
     const auto logits = model.Forward(cache, next, workspace);
     REQUIRE(logits);
-    std::vector<float> row(logits->begin(), logits->end());
-    const double sum = LogSumExp(row);
-    const std::vector<float> raw = row;
+    const std::vector<float> raw(logits->begin(), logits->end());
     expected.logits_digest = Xxh64(std::as_bytes(std::span(raw)), expected.logits_digest);
-    if (filter != nullptr) {
-      const auto allowed = *filter->Allowed();
-      for (size_t i = 0; i < row.size(); ++i) {
-        if (!IsAllowed(allowed, static_cast<int32_t>(i))) row[i] = -INFINITY;
-      }
-    }
-    const auto drawn = Sample(row, settings, state, position++);
+    const auto drawn = DrawAlone(request, expected.tokens, raw, settings, state, filter.get());
     REQUIRE(drawn);
     if (std::ranges::count(request.end_tokens, drawn->id) > 0) {
       expected.finish = FinishReason::kEndToken;
@@ -121,7 +135,10 @@ inline Expected Alone(const RandomModel& model, const Request& request, uint32_t
     if (filter != nullptr) REQUIRE(filter->Accept(drawn->id));
     REQUIRE(ObserveToken(settings, drawn->id, state));
     expected.tokens.push_back(drawn->id);
-    expected.logprobs.push_back(static_cast<float>(raw[static_cast<size_t>(drawn->id)] - sum));
+    // A sampler of the request's own says itself what it reports.
+    expected.logprobs.push_back(request.own_sampler
+                                    ? drawn->logprob.value_or(0.0f)
+                                    : static_cast<float>(raw[static_cast<size_t>(drawn->id)] - LogSumExp(raw)));
     next = {drawn->id};
   }
   return expected;

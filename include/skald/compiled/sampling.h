@@ -10,5 +10,6 @@
 #include "skald/sampling/detail/penalties.h"
 #include "skald/sampling/detail/sampler.h"
 #include "skald/sampling/detail/settings.h"
+#include "skald/sampling/detail/token_sampler.h"
 
 #endif  // SKALD_COMPILED_SAMPLING_H_

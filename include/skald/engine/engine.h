@@ -84,9 +84,11 @@ class Engine {
 
   /// Takes what Suspend returned. Requests keep their numbers, which are those of no other request here or there, one
   /// that is at its end included, and what their events told before is not told again.
-  /// `make_filter` makes the filters of those that had one. Errors: kDataLoss; kInvalidArgument where a request is not
-  /// for this engine, has a number that is in use, or needs a filter; what Submit would say. All are taken or none.
-  Result<std::vector<RequestId>> Resume(std::span<const std::byte> bytes, const FilterMaker& make_filter = {});
+  /// `make_filter` and `make_sampler` make the filters and the samplers of those that had one of their own. Errors:
+  /// kDataLoss; kInvalidArgument where a request is not for this engine, has a number that is in use, or needs a filter
+  /// or a sampler that nobody makes; what Submit would say. All are taken or none.
+  Result<std::vector<RequestId>> Resume(std::span<const std::byte> bytes, const FilterMaker& make_filter = {},
+                                        const SamplerMaker& make_sampler = {});
 
   EngineStats stats() const { return sequences_.stats(); }
   const CostModel& cost() const { return cost_; }
@@ -106,7 +108,7 @@ class Engine {
 
   static Result<void> CheckOptions(const std::shared_ptr<BlockPool>& pool, const EngineOptions& options);
 
-  Result<void> ResumeOne(SuspendedRequest& suspended, const FilterMaker& make_filter);
+  Result<void> ResumeOne(SuspendedRequest& suspended, const FilterMaker& make_filter, const SamplerMaker& make_sampler);
 
   /// What came of one schedule.
   struct Attempt {

@@ -65,6 +65,10 @@ class Answer {
   Result<void> Take(SampledToken token, Event& event);
 
  private:
+  /// The request's own sampler, or ours.
+  Result<SampledToken> DrawFrom(std::span<const float> logits, std::optional<std::span<const uint64_t>> allowed,
+                                SamplerScratch& scratch) const;
+
   // As Take, but that it does not ask the filter whether that was the end.
   Result<void> Advance(SampledToken token, Event& event);
 

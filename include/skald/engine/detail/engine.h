@@ -80,13 +80,14 @@ SKALD_INLINE Result<std::vector<std::byte>> Engine::Suspend() {
 }
 
 SKALD_INLINE Result<std::vector<RequestId>> Engine::Resume(std::span<const std::byte> bytes,
-                                                           const FilterMaker& make_filter) {
+                                                           const FilterMaker& make_filter,
+                                                           const SamplerMaker& make_sampler) {
   return NoThrow("Engine::Resume", [&]() -> Result<std::vector<RequestId>> {
     SKALD_ASSIGN(auto suspended, DecodeSuspended(bytes, options_.clock()));
     std::vector<RequestId> ids;
     ids.reserve(suspended.requests.size());
     for (SuspendedRequest& request : suspended.requests) {
-      auto resumed = NoThrow("Engine::Resume", [&] { return ResumeOne(request, make_filter); });
+      auto resumed = NoThrow("Engine::Resume", [&] { return ResumeOne(request, make_filter, make_sampler); });
       if (!resumed) {
         for (const RequestId id : ids) sequences_.Discard(id);
         return Failure(resumed.error());
@@ -123,7 +124,8 @@ SKALD_INLINE Result<void> Engine::CheckOptions(const std::shared_ptr<BlockPool>&
   return {};
 }
 
-SKALD_INLINE Result<void> Engine::ResumeOne(SuspendedRequest& suspended, const FilterMaker& make_filter) {
+SKALD_INLINE Result<void> Engine::ResumeOne(SuspendedRequest& suspended, const FilterMaker& make_filter,
+                                            const SamplerMaker& make_sampler) {
   const std::string whose = "request " + std::to_string(suspended.id);
   if (sequences_.Contains(suspended.id)) {
     return Fail(ErrorCode::kInvalidArgument, whose + " is there already");
@@ -133,6 +135,12 @@ SKALD_INLINE Result<void> Engine::ResumeOne(SuspendedRequest& suspended, const F
     if (!make_filter) return Fail(ErrorCode::kInvalidArgument, whose + " has a filter; make_filter is empty");
     SKALD_ASSIGN(auto filter, make_filter(suspended.request));
     suspended.request.filter = std::move(filter);
+  }
+  if (suspended.has_sampler) {
+    if (!make_sampler) {
+      return Fail(ErrorCode::kInvalidArgument, whose + " has a sampler of its own; make_sampler is empty");
+    }
+    SKALD_ASSIGN(suspended.request.own_sampler, make_sampler(suspended.request));
   }
   auto added = sequences_.Add(suspended, std::make_shared<const Request>(suspended.request));
   return added ? added : Result<void>(Annotate(whose, added));

@@ -9,7 +9,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string_view>
 
 namespace skald {
 
@@ -34,13 +36,6 @@ enum class Policy : uint8_t {
   kShortestFirst,  ///< a token that is to be computed costs PolicyOptions::seconds_per_token of waiting
 };
 
-struct PolicyOptions {
-  Policy policy = Policy::kFirstCome;
-  double seconds_per_priority = 10.0;
-  double turn_tokens = 2048.0;
-  double seconds_per_token = 0.01;
-};
-
 /// What urgency is made of.
 struct Standing {
   double arrival = 0.0;  ///< seconds
@@ -50,6 +45,26 @@ struct Standing {
   uint64_t before = 0;  ///< sequences of its tenant that stand before it
   /// Tokens in its cache, if it runs: what giving way would throw away.
   std::optional<uint32_t> held = {};
+  std::optional<double> deadline = {};  ///< Request::deadline, in the same seconds as `arrival`
+  std::string_view tenant = {};         ///< Request::tenant, while the policy is asked
+};
+
+/// A policy of the caller's own: any function that turns a Standing into an Urgency. It must keep two promises:
+///   - It depends on the Standing only. It is called several times for each request in each step.
+///   - A request that has waited long enough goes before all that come later; else it may wait forever.
+/// A request that begins to run should not become less urgent by it: two such requests would take each other's places,
+/// and would compute again each time. A number that is not one counts as the least urgent; a policy that throws leaves
+/// that request to the order of arrival. It decides when tokens are computed, never which.
+using OwnPolicy = std::function<Urgency(const Standing&)>;
+
+struct PolicyOptions {
+  Policy policy = Policy::kFirstCome;
+  double seconds_per_priority = 10.0;
+  double turn_tokens = 2048.0;
+  double seconds_per_token = 0.01;
+  /// Gives the urgency in place of `policy`. With Policy::kFairShare steps are still divided among tenants
+  /// (fair_steps.h), and Standing::before is counted.
+  OwnPolicy own = {};
 };
 
 /// The turn that is a sequence's own. One that runs is ahead by a turn, and by the turns that its cache took: it gives

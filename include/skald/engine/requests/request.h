@@ -18,6 +18,7 @@
 #include "skald/constraints/token_filter.h"
 #include "skald/sampling/sampler.h"
 #include "skald/sampling/settings.h"
+#include "skald/sampling/token_sampler.h"
 
 namespace skald {
 
@@ -31,6 +32,9 @@ struct Request {
   std::vector<int32_t> prompt;  ///< at least one token
   /// How tokens are drawn. Sample i of several draws from the stream sampler.random.stream + i.
   SamplerSettings sampler = {};
+  /// Draws tokens in place of what `sampler` describes, which it is given (token_sampler.h). A DraftModel guesses by
+  /// `sampler` alone.
+  AnySampler own_sampler = {};
   /// Whether penalties see the prompt too, not only what was drawn.
   bool penalize_prompt = false;
   /// Answers to the one prompt, which is computed once.

@@ -20,6 +20,7 @@
 #include "skald/constraints/token_filter.h"
 #include "skald/engine/requests/request.h"
 #include "skald/engine/running/swap_space.h"
+#include "skald/sampling/token_sampler.h"
 
 namespace skald {
 
@@ -35,7 +36,8 @@ struct SuspendedRequest {
   RequestId id = 0;
   Request request = {};
   bool has_filter = false;
-  uint32_t max_tokens = 0;  ///< of each answer, as they were worked out
+  bool has_sampler = false;  ///< Request::own_sampler
+  uint32_t max_tokens = 0;   ///< of each answer, as they were worked out
   std::vector<SuspendedSample> samples = {};
 };
 
@@ -47,6 +49,9 @@ struct Suspended {
 
 /// Makes the filter of a request again, from the note in it, say.
 using FilterMaker = std::function<Result<std::shared_ptr<const TokenFilter>>(const Request&)>;
+
+/// Makes Request::own_sampler again, likewise.
+using SamplerMaker = std::function<Result<AnySampler>(const Request&)>;
 
 namespace internal {
 

@@ -81,7 +81,7 @@ SKALD_INLINE Result<int32_t> Answer::Draw(std::span<const float> logits, Sampler
     SKALD_ASSIGN(auto words, filter_->Allowed());
     allowed = words;
   }
-  SKALD_ASSIGN(auto drawn, Sample(logits, settings_, sampler_, tokens_.size(), scratch, allowed));
+  SKALD_ASSIGN(auto drawn, DrawFrom(logits, allowed, scratch));
   const int32_t id = drawn.id;
   const size_t text = event.text.size();
   if (auto taken = Take(std::move(drawn), event); !taken) {
@@ -89,6 +89,20 @@ SKALD_INLINE Result<int32_t> Answer::Draw(std::span<const float> logits, Sampler
     return Failure(taken.error());
   }
   return id;
+}
+
+SKALD_INLINE Result<SampledToken> Answer::DrawFrom(std::span<const float> logits,
+                                                   std::optional<std::span<const uint64_t>> allowed,
+                                                   SamplerScratch& scratch) const {
+  if (!request_->own_sampler) return Sample(logits, settings_, sampler_, tokens_.size(), scratch, allowed);
+  return request_->own_sampler.Draw(logits,
+                                    {.tokens = tokens_,
+                                     .prompt_tokens = request_->prompt.size(),
+                                     .position = tokens_.size(),
+                                     .settings = settings_,
+                                     .state = sampler_,
+                                     .allowed = allowed},
+                                    scratch);
 }
 
 SKALD_INLINE Result<void> Answer::Take(SampledToken token, Event& event) {

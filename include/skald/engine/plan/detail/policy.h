@@ -8,8 +8,11 @@
 #include "skald/engine/plan/policy.h"
 
 #include <cmath>
+#include <limits>
 
 #include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
 
 namespace skald {
 
@@ -18,7 +21,22 @@ SKALD_INLINE double FairLevel(const Standing& standing, double turn_tokens) {
   return standing.held ? level - 1.0 - *standing.held / turn_tokens : level;
 }
 
+namespace internal {
+
+// Numbers that are none would have no place in an order.
+inline Urgency OwnUrgency(const Standing& standing, const OwnPolicy& policy) {
+  const auto asked = NoThrow("the caller's own policy", [&]() -> Result<Urgency> { return policy(standing); });
+  Urgency urgency = asked.value_or(Urgency{0.0, standing.arrival});
+  for (double* const number : {&urgency.level, &urgency.since}) {
+    if (std::isnan(*number)) *number = std::numeric_limits<double>::infinity();
+  }
+  return urgency;
+}
+
+}  // namespace internal
+
 SKALD_INLINE Urgency UrgencyOf(const Standing& standing, const PolicyOptions& options) {
+  if (options.own) return internal::OwnUrgency(standing, options.own);
   switch (options.policy) {
     case Policy::kFirstCome:
       break;

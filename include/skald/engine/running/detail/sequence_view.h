@@ -23,6 +23,8 @@ inline constexpr uint32_t kReadRows = 64;
 
 SKALD_INLINE SequenceView ViewOf(const Sequence& sequence, const Tenants& tenants, const PolicyOptions& policy) {
   Standing standing = sequence.standing;
+  standing.deadline = sequence.request->deadline;
+  standing.tenant = sequence.request->tenant;
   standing.served = tenants.served(sequence.request->tenant);
   if (sequence.is_running()) standing.held = sequence.cache->size();
   SequenceView view = {UrgencyOf(standing, policy)};

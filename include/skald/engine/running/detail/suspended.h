@@ -25,7 +25,9 @@ namespace internal {
 // "SkaldEng", and a version.
 inline constexpr uint64_t kSuspendedMagic = 0x676e45646c616b53;
 
-inline constexpr uint32_t kSuspendedVersion = 3;
+// What is written. Where no request has a sampler of its own, earlier releases can read it: the version before.
+inline constexpr uint32_t kSuspendedVersion = 4;
+inline constexpr uint32_t kVersionWithoutOwnSampler = 3;
 
 inline constexpr uint32_t kVersionWithoutIdAndSalt = 2;
 
@@ -48,7 +50,9 @@ std::optional<T> GetOptional(ByteReader& reader) {
   return static_cast<T>(reader.Get<uint64_t>());
 }
 
-inline void WriteRequest(const SuspendedRequest& suspended, double now, ByteWriter& writer) {
+inline bool HasOwnSampler(const SuspendedRequest& suspended) { return bool(suspended.request.own_sampler); }
+
+inline void WriteRequest(const SuspendedRequest& suspended, uint32_t version, double now, ByteWriter& writer) {
   const Request& request = suspended.request;
   writer.Put(suspended.id);
   writer.PutList(std::span<const int32_t>(request.prompt));
@@ -73,9 +77,10 @@ inline void WriteRequest(const SuspendedRequest& suspended, double now, ByteWrit
   writer.Put(request.adapter);
   writer.Put(uint32_t{request.salt.has_value()});
   if (request.salt) WriteText(*request.salt, writer);
+  if (version == kSuspendedVersion) writer.Put(uint32_t{HasOwnSampler(suspended)});
 }
 
-inline SuspendedRequest ReadRequest(ByteReader& reader, double now, bool has_salt) {
+inline SuspendedRequest ReadRequest(ByteReader& reader, uint32_t version, double now) {
   SuspendedRequest suspended;
   Request& request = suspended.request;
   suspended.id = reader.Get<RequestId>();
@@ -101,7 +106,8 @@ inline SuspendedRequest ReadRequest(ByteReader& reader, double now, bool has_sal
   request.branch_points = reader.GetList<uint32_t>();
   request.note = reader.GetText();
   request.adapter = reader.Get<Sha256Digest>();
-  if (has_salt && reader.Get<uint32_t>() != 0) request.salt.emplace(reader.GetText());
+  if (version > kVersionWithoutIdAndSalt && reader.Get<uint32_t>() != 0) request.salt.emplace(reader.GetText());
+  if (version == kSuspendedVersion) suspended.has_sampler = reader.Get<uint32_t>() != 0;
   return suspended;
 }
 
@@ -152,11 +158,13 @@ SKALD_INLINE Result<std::vector<std::byte>> EncodeSuspended(const Suspended& sus
   return NoThrow("suspended requests", [&]() -> Result<std::vector<std::byte>> {
     ByteWriter writer;
     writer.Put(internal::kSuspendedMagic);
-    writer.Put(internal::kSuspendedVersion);
+    const bool has_sampler = std::ranges::any_of(suspended.requests, internal::HasOwnSampler);
+    const uint32_t version = has_sampler ? internal::kSuspendedVersion : internal::kVersionWithoutOwnSampler;
+    writer.Put(version);
     writer.Put(suspended.next_id);
     writer.Put(uint64_t{suspended.requests.size()});
     for (const SuspendedRequest& request : suspended.requests) {
-      internal::WriteRequest(request, now, writer);
+      internal::WriteRequest(request, version, now, writer);
       writer.Put(uint64_t{request.samples.size()});
       for (const SuspendedSample& sample : request.samples) internal::WriteSample(sample, now, writer);
     }
@@ -169,17 +177,17 @@ SKALD_INLINE Result<Suspended> DecodeSuspended(std::span<const std::byte> bytes,
     ByteReader reader(bytes);
     const auto magic = reader.Get<uint64_t>();
     const auto version = reader.Get<uint32_t>();
-    const bool is_newest = version == internal::kSuspendedVersion;
-    if (magic != internal::kSuspendedMagic || (!is_newest && version != internal::kVersionWithoutIdAndSalt)) {
+    if (magic != internal::kSuspendedMagic || version < internal::kVersionWithoutIdAndSalt ||
+        version > internal::kSuspendedVersion) {
       return Fail(ErrorCode::kDataLoss,
-                  "these are no suspended requests of version " + std::to_string(internal::kSuspendedVersion));
+                  "these are no suspended requests of a version up to " + std::to_string(internal::kSuspendedVersion));
     }
     Suspended suspended;
-    if (is_newest) suspended.next_id = reader.Get<RequestId>();
+    if (version > internal::kVersionWithoutIdAndSalt) suspended.next_id = reader.Get<RequestId>();
     suspended.requests.resize(reader.GetCount(sizeof(RequestId)));
     for (SuspendedRequest& request : suspended.requests) {
       if (!reader.ok()) break;
-      request = internal::ReadRequest(reader, now, is_newest);
+      request = internal::ReadRequest(reader, version, now);
       request.samples.resize(reader.GetCount(sizeof(uint32_t)));
       for (SuspendedSample& sample : request.samples) sample = internal::ReadSample(reader, now);
     }

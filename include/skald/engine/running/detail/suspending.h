@@ -65,7 +65,8 @@ inline Result<std::list<Sequence>> MakeSequences(const SuspendedRequest& suspend
 }
 
 inline SuspendedRequest SuspendedOf(const Sequence& sequence) {
-  return {sequence.request_id, *sequence.request, sequence.request->filter != nullptr, sequence.answer.max_tokens()};
+  return {sequence.request_id, *sequence.request, sequence.request->filter != nullptr,
+          bool(sequence.request->own_sampler), sequence.answer.max_tokens()};
 }
 
 inline SuspendedSample SuspendedSampleOf(const Sequence& sequence) {
