@@ -251,7 +251,7 @@ TEST_CASE("a file that is no LoRA adapter for the model is refused, and says why
     };
     CheckError(extra(kQuery + ".lora_magnitude_vector"), ErrorCode::kUnsupported, "it is of DoRA");
     CheckError(extra("model.embed_tokens.lora_embedding_A"), ErrorCode::kUnsupported, "adapters of embeddings");
-    CheckError(extra("lm_head.weight"), ErrorCode::kUnsupported, "it is not half of a pair of LoRA");
+    CheckError(extra("lm_head.weight"), ErrorCode::kUnsupported, "it is not half of a LoRA pair");
     CheckError(with([](auto& tensors) { tensors[0].dtype = "I32"; }), ErrorCode::kUnsupported,
                "expected F32, F16 or BF16, found 'I32'");
     CheckError(with([](auto& tensors) { tensors[0].shape.push_back(1); }), ErrorCode::kUnsupported,

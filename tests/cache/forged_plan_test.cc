@@ -88,9 +88,10 @@ TEST_CASE("forged replays are refused") {
         [](Scene& s) { s.Save(kStates, 149).block = static_cast<BlockId>(s.pool->max_blocks(kStates)); });
   check("names a block that the pool cannot have",
         [](Scene& s) { s.Save(kInputs, 152).block = static_cast<BlockId>(s.pool->max_blocks(kInputs)); });
-  check("does not say which state it begins with", [](Scene& s) { s.replayed().groups[kStates].blocks.clear(); });
-  check("does not say which state it begins with", [](Scene& s) { s.replayed().groups[kStates].first_token = 150; });
-  check("does not say which state it begins with", [](Scene& s) { s.Save(kStates, 149).tokens = 150; });
+  check("does not name the state that it begins with", [](Scene& s) { s.replayed().groups[kStates].blocks.clear(); });
+  check("does not name the state that it begins with",
+        [](Scene& s) { s.replayed().groups[kStates].first_token = 150; });
+  check("does not name the state that it begins with", [](Scene& s) { s.Save(kStates, 149).tokens = 150; });
   check("saves states out of order",
         [](Scene& s) { s.replayed().groups[kStates].first_token = s.replayed().groups[kInputs].first_token = 149; });
   check("does not save the state that it ends with", [](Scene& s) { s.Save(kStates, 152).tokens = 153; });

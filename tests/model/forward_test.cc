@@ -80,9 +80,9 @@ TEST_CASE("bad batches are refused by name and change nothing") {
   KVCache second = NewCache(AllFeatures(), kRuntime);
   const std::vector<Want> four_wants(4, Want::kLogits), two_wants(2, Want::kLogits);
   refused(Batch().Add(good, tokens, four_wants).Add(second, tokens, two_wants), ErrorCode::kInvalidArgument,
-          "sequence 0 of the batch: the batch says what it wants of 4 tokens but has 3");
+          "sequence 0 of the batch: the batch has wishes for 4 tokens but has 3");
   refused(Batch().Add(second, tokens).Add(good, tokens, two_wants).Add(other, none, one_want),
-          ErrorCode::kInvalidArgument, "sequence 1 of the batch: the batch says what it wants of 2 tokens but has 3");
+          ErrorCode::kInvalidArgument, "sequence 1 of the batch: the batch has wishes for 2 tokens but has 3");
 }
 
 TEST_CASE("a step that the pool cannot hold leaves every conversation able to go on") {

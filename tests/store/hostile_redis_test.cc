@@ -33,9 +33,11 @@ std::string PageTo(const std::string& cursor) {
 
 TEST_CASE("a scan that comes by the same place twice is nonsense") {
   const FakeServer server({Answers{kPong, PageTo("7"), PageTo("9"), PageTo("7"), PageTo("9")}});
-  CheckError(RedisStore::Connect(At(server.port))->List(), ErrorCode::kDataLoss, "SCAN: the answer is not what Redis");
+  CheckError(RedisStore::Connect(At(server.port))->List(), ErrorCode::kDataLoss,
+             "SCAN: the answer does not follow the Redis protocol");
   const FakeServer wordy({Answers{kPong, PageTo(std::string(21, '1'))}});
-  CheckError(RedisStore::Connect(At(wordy.port))->List(), ErrorCode::kDataLoss, "SCAN: the answer is not what Redis");
+  CheckError(RedisStore::Connect(At(wordy.port))->List(), ErrorCode::kDataLoss,
+             "SCAN: the answer does not follow the Redis protocol");
 }
 
 TEST_CASE("a scan that goes on for ever ends with the time for a call") {
@@ -43,13 +45,14 @@ TEST_CASE("a scan that goes on for ever ends with the time for a call") {
   for (int i = 1; i < 500'000; ++i) pages.push_back(PageTo(std::to_string(i)));
   const FakeServer server({pages});
   const RedisStore store = *RedisStore::Connect(At(server.port, milliseconds(200)));
-  CheckError(store.List(), ErrorCode::kFailedPrecondition, "SCAN: no whole answer in the time for a call");
+  CheckError(store.List(), ErrorCode::kFailedPrecondition, "SCAN: no complete answer within the time limit of a call");
 }
 
 TEST_CASE("a server that sends a byte now and then ends with the time for a call") {
   const FakeServer server({Answers{kPong, kDrip}});
   const RedisStore store = *RedisStore::Connect(At(server.port, milliseconds(100)));
-  CheckError(store.Has({}), ErrorCode::kFailedPrecondition, "EXISTS: no whole answer in the time for a call");
+  CheckError(store.Has({}), ErrorCode::kFailedPrecondition,
+             "EXISTS: no complete answer within the time limit of a call");
 }
 
 TEST_CASE("answers longer than any to the command are refused before they are there") {
@@ -60,11 +63,11 @@ TEST_CASE("answers longer than any to the command are refused before they are th
     CheckError(store.Has({}), ErrorCode::kDataLoss, text);
     CHECK(store.Has({}));  // on a new connection
   };
-  check(endless, "EXISTS: the answer is not what Redis answers: it has more than 65536 bytes");
+  check(endless, "EXISTS: the answer does not follow the Redis protocol: it has more than 65536 bytes");
   for (const char* list : {"*2147483647\r\n", "*1048577\r\n:1\r\n", "*1\r\n*1\r\n*1\r\n:1\r\n"}) {
-    check(list, "EXISTS: the answer is not what Redis answers: a list of too many elements");
+    check(list, "EXISTS: the answer does not follow the Redis protocol: a list of too many elements");
   }
-  check(":1\r\n:0\r\n", "EXISTS: the answer is not what Redis answers");  // two
+  check(":1\r\n:0\r\n", "EXISTS: the answer does not follow the Redis protocol");  // two
 }
 
 // Both ends of a connection.
@@ -88,7 +91,8 @@ TEST_CASE("what a server says without being asked is not taken for an answer") {
   CHECK(pair.Asks());
   CHECK(pair.connection.is_usable());
   pair.Says(":0\r\n");
-  CheckError(pair.Asks(), ErrorCode::kFailedPrecondition, "server: EXISTS: the connection was not quiet");
+  CheckError(pair.Asks(), ErrorCode::kFailedPrecondition,
+             "server: EXISTS: the connection was closed, or had unexpected data");
   CHECK_FALSE(pair.connection.is_usable());
   CHECK(pair.connection.is_lost());  // a new one may do better
 }
@@ -96,7 +100,7 @@ TEST_CASE("what a server says without being asked is not taken for an answer") {
 TEST_CASE("what is left of answers that made no sense is not taken for later ones") {
   Pair pair;
   pair.Says(":1\r\n:0\r\n");
-  CheckError(pair.Asks(), ErrorCode::kDataLoss, "server: EXISTS: the answer is not what Redis answers");
+  CheckError(pair.Asks(), ErrorCode::kDataLoss, "server: EXISTS: the answer does not follow the Redis protocol");
   CheckError(pair.Asks(), ErrorCode::kFailedPrecondition, "server: EXISTS: the connection broke before");
 }
 
@@ -114,7 +118,7 @@ TEST_CASE("a server that does not read ends with the time for a call") {
   pair.connection.SetDeadline(std::chrono::steady_clock::now() + milliseconds(50));
   const std::string large(100 << 20, 'x');
   CheckError(pair.connection.Call({"SET", "key", large}, {REDIS_REPLY_STATUS}), ErrorCode::kFailedPrecondition,
-             "SET: no whole answer in the time for a call");
+             "SET: no complete answer within the time limit of a call");
   CHECK_FALSE(pair.connection.is_usable());
 }
 

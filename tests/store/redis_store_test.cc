@@ -288,7 +288,8 @@ TEST_CASE("whatever else answers at the port is no Redis server") {
   for (const char* answer : {"HTTP/1.1 400 Bad Request\r\n\r\n", ":1\r\n", "$-1\r\n", "*0\r\n"}) {
     CAPTURE(answer);
     const FakeServer server({Answers{answer}});
-    CheckError(RedisStore::Connect(At(server.port)), ErrorCode::kDataLoss, "PING: the answer is not what Redis");
+    CheckError(RedisStore::Connect(At(server.port)), ErrorCode::kDataLoss,
+               "PING: the answer does not follow the Redis protocol");
   }
   const FakeServer closes({Answers{}});
   CheckError(RedisStore::Connect(At(closes.port)), ErrorCode::kFailedPrecondition, "PING: ");

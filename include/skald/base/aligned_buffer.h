@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for vectors: a move-only array of trivially copyable elements, aligned to cache lines and zeroed. One that was
-// moved from is empty.
+// Memory for vectors: a move-only array of trivially copyable elements, aligned to cache lines and zeroed. An array
+// that was moved from is empty.
 
 #ifndef SKALD_BASE_ALIGNED_BUFFER_H_
 #define SKALD_BASE_ALIGNED_BUFFER_H_
@@ -27,13 +27,14 @@ namespace internal {
 
 inline constexpr size_t kHugePage = size_t{2} << 20;
 
-/// Matrices of many megabytes are read in strides of their own; with pages of 4 KB the processor would spend much of
-/// that time on looking up addresses. A wish: systems without such pages, or without any free, use small ones.
+/// Asks the system for huge pages. Matrices of many megabytes are read with large strides; with pages of 4 KB, address
+/// translation would take much of that time. This is only a hint: systems without huge pages, or with none free, use
+/// small ones.
 void AskForHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes);
 
 }  // namespace internal
 
-/// Asks for memory that the caller fills itself.
+/// Tag: the memory is not zeroed, because the caller fills it.
 struct Unfilled {};
 
 template <class T>
@@ -49,13 +50,13 @@ class AlignedBuffer {
     return *this;
   }
 
-  /// Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; NoThrow makes an error of it at
-  /// the edge of the API.
+  /// Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; NoThrow turns that into an error at the
+  /// edge of the API.
   explicit AlignedBuffer(size_t size) : AlignedBuffer(size, Unfilled{}) {
     std::memset(static_cast<void*>(data_.get()), 0, size * sizeof(T));
   }
 
-  /// The same with unspecified content; the system need not find the memory before it is written to.
+  /// The same with unspecified content. The system may provide the memory only when it is first written.
   AlignedBuffer(size_t size, Unfilled) : data_(Allocate(BytesOf(size)), {Alignment(BytesOf(size))}), size_(size) {
     internal::AskForHugePages(data_.get(), BytesOf(size));
   }
@@ -70,12 +71,12 @@ class AlignedBuffer {
   operator std::span<const T>() const { return {data(), size_}; }  // NOLINT: likewise
 
  private:
-  // More than there can be where the product is too large for a size_t: `new` refuses that.
+  // If the product overflows size_t, returns a size that `new` refuses.
   static size_t BytesOf(size_t size) { return size > SIZE_MAX / sizeof(T) ? SIZE_MAX : size * sizeof(T); }
 
   static T* Allocate(size_t bytes) { return static_cast<T*>(::operator new(bytes, Alignment(bytes))); }
 
-  /// Large buffers begin at a huge page, so that all of it can lie in such.
+  /// Large buffers begin at a huge page, so that huge pages can cover all of them.
   static std::align_val_t Alignment(size_t bytes) {
     return std::align_val_t{bytes >= internal::kHugePage ? internal::kHugePage : kAlignment};
   }

@@ -8,7 +8,7 @@
 
 #include "skald/base/version.h"
 
-// Begins every definition in a detail/ folder that one source of a program may hold for all.
+// Begins every definition in a detail/ folder that one source of a program may compile for all.
 #ifdef SKALD_COMPILED
 #define SKALD_INLINE
 #else
@@ -22,11 +22,11 @@
 
 namespace skald::internal {
 
-// No linker accepts a name that is one of each thread's in one source and the program's in another.
+// Linkers refuse a name that is thread-local in one source and global in another.
 #ifdef SKALD_COMPILED
 [[gnu::used]] inline char way_of_compiling = 0;
 
-/// The compiled library of this version alone has it.
+/// Only the compiled library of this version defines it.
 extern const char SKALD_COMPILED_VERSION;
 [[gnu::used]] inline const char* const needed_version = &SKALD_COMPILED_VERSION;
 #else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors as values. Everything that touches the outside world (files, flags, prompts, sizes chosen by a
-// caller) returns Result<T>: either the value, or an Error whose message is a sentence that names the thing
-// and says what was expected. Nothing in Skald throws across its API or ends the process.
+// Errors as values. Everything that touches the outside world (files, flags, prompts, sizes chosen by a caller) returns
+// Result<T>: either the value, or an Error whose message is a sentence that names the object and states what was
+// expected. Nothing in Skald throws across its API or ends the process.
 
 #ifndef SKALD_BASE_RESULT_H_
 #define SKALD_BASE_RESULT_H_
@@ -36,14 +36,14 @@ enum class ErrorCode {
   kFailedPrecondition,  ///< the object is in a state in which the call makes no sense
 };
 
-/// What a program can act on, as far as it is known where the error arises; people read the sentence.
+/// Facts that a program can act on, as far as they are known where the error arises; the message is for people.
 struct ErrorFacts {
   std::optional<size_t> sequence = {};         ///< index in the batch
-  std::optional<uint64_t> needed_tokens = {};  ///< what was asked for, and what there was room for
+  std::optional<uint64_t> needed_tokens = {};  ///< tokens requested, and tokens that there was room for
   std::optional<uint64_t> available_tokens = {};
   std::optional<uint64_t> needed_bytes = {};
   std::optional<uint64_t> available_bytes = {};
-  std::optional<uint32_t> resume_point = {};  ///< the nearest earlier position that can be gone back to
+  std::optional<uint32_t> resume_point = {};  ///< the nearest earlier position that Truncate can go to
 
   friend bool operator==(const ErrorFacts&, const ErrorFacts&) = default;
 };
@@ -76,11 +76,11 @@ Failure Annotate(const std::string& context, const Result<T>& result) {
 /// The same about one sequence of a batch, which becomes a fact too.
 Failure OfSequence(size_t index, const Result<void>& result);
 
-// Hands the failure of a Result on: the function that it is in returns it. The value is not looked at.
+// Propagates the failure of a Result: the enclosing function returns it. The value is ignored.
 //     SKALD_TRY(cache.Truncate(5));
 #define SKALD_TRY(...) SKALD_INTERNAL_TRY(SKALD_INTERNAL_JOIN(skald_result_, __LINE__), __VA_ARGS__)
 
-// The same, and else puts the value into what is declared.
+// The same; on success the value initialises the declaration.
 //     SKALD_ASSIGN(KVCache fork, cache.Fork());
 #define SKALD_ASSIGN(declaration, ...) \
   SKALD_INTERNAL_ASSIGN(SKALD_INTERNAL_JOIN(skald_result_, __LINE__), declaration, __VA_ARGS__)

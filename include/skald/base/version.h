@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The version of Skald, in its only home: CMake reads these lines too. Macros, so that a program can choose
-// between versions with #if.
+// The version of Skald, defined only here: CMake reads these lines too. Macros, so that a program can choose between
+// versions with #if.
 
 #ifndef SKALD_BASE_VERSION_H_
 #define SKALD_BASE_VERSION_H_

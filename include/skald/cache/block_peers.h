@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockPeers: who has the rest of the state where the blocks of a pool are one rank's part of it. What is written down
-// of a conversation is its whole state, whoever computes it.
+// BlockPeers: access to the rest of the state if the blocks of a pool are one rank's part of it. Saved conversations
+// always hold the whole state, partitioned or not.
 
 #ifndef SKALD_CACHE_BLOCK_PEERS_H_
 #define SKALD_CACHE_BLOCK_PEERS_H_
@@ -19,14 +19,15 @@ class BlockPeers {
  public:
   virtual ~BlockPeers() = default;
 
-  /// Of the whole state.
+  /// The layout of the whole state.
   virtual const CacheLayout& whole() const = 0;
 
-  /// Returns the conversation with its whole state, in a pool of its own. Errors: memory, and peers that do not answer.
+  /// Returns the conversation with its whole state, in a pool of its own. Errors: out of memory, and peers that do not
+  /// answer.
   virtual Result<KVCache> Gather(const KVCache& part) = 0;
 
-  /// The other way: gives each peer its part of a whole conversation, in blocks of `pool` and of the same numbers
-  /// there, and returns what is here. Errors: as above, and the pool's limit.
+  /// The inverse: gives each peer its part of a whole conversation, in blocks of `pool` with the same numbers on every
+  /// peer, and returns this rank's part. Errors: as above, and the pool's limit.
   virtual Result<KVCache> Scatter(const KVCache& whole, const std::shared_ptr<BlockPool>& pool) = 0;
 };
 

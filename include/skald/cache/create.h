@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Free factories: caches and pools are made from a layout and a RuntimeConfig, never by a model. Errors:
-// kInvalidArgument, naming the member of RuntimeConfig that cannot work, or for a layout of no model;
-// kResourceExhausted for memory that the system does not have.
+// Factories: caches and pools are made from a layout and a RuntimeConfig, never by a model. Errors: kInvalidArgument,
+// naming the invalid member of RuntimeConfig, or for a layout of no model; kResourceExhausted if memory runs out.
 
 #ifndef SKALD_CACHE_CREATE_H_
 #define SKALD_CACHE_CREATE_H_
@@ -21,13 +20,13 @@ namespace skald {
 /// Returns storage for any number of conversations within runtime.cache_bytes.
 Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& layout, const RuntimeConfig& runtime = {});
 
-/// Returns a pool that keeps account of blocks and has none of their bytes, for planning steps that another process
-/// carries out: its caches grow, fork and rewind as others do, but nothing can be computed, saved or loaded here. With
-/// the runtime of the pools that have the bytes, it fills up when they do.
+/// Returns a pool that keeps account of blocks without their bytes, for planning steps that another process carries
+/// out: its caches grow, fork and rewind as others do, but nothing can be computed, saved or loaded here. With the same
+/// runtime as the pools that have the bytes, it fills up when they do.
 Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const CacheLayout& layout, const RuntimeConfig& runtime = {});
 
-/// Returns an empty conversation whose blocks come from `pool`, for the adapter of that digest (Adapter::digest), or
-/// for none.
+/// Returns an empty conversation whose blocks come from `pool`, for the adapter with that digest (Adapter::digest);
+/// zeros mean none.
 Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool, const Sha256Digest& adapter = {});
 
 /// Returns an empty conversation with a pool of its own.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // KVCache: one conversation's whole mutable state, over all layers. Owned by the caller, made by the factories in
-// create.h, grown by Model::Forward. Used by one thread at a time; caches that share a pool may be used by
-// different threads. All groups of layers stand at the same position before and after every call, and a call that fails
-// leaves the cache as it was. One that was moved from has no pool: it refuses every call with kFailedPrecondition.
+// create.h, grown by Model::Forward. Used by one thread at a time; caches that share a pool may be used by different
+// threads. All groups of layers are at the same position before and after every call, and a call that fails leaves the
+// cache unchanged. A cache that was moved from has no pool: it refuses every call with kFailedPrecondition.
 
 #ifndef SKALD_CACHE_KV_CACHE_H_
 #define SKALD_CACHE_KV_CACHE_H_
@@ -35,13 +35,13 @@ struct ResumeRange {
   friend bool operator==(const ResumeRange&, const ResumeRange&) = default;
 };
 
-/// Bytes of the blocks that a cache refers to, its resume points' not counted.
+/// Bytes of the blocks that a cache refers to, without its resume points.
 struct CacheUsage {
-  uint64_t exclusive_bytes;  ///< freed when this cache goes
+  uint64_t exclusive_bytes;  ///< freed when this cache is destroyed
   uint64_t shared_bytes;     ///< also held by forks or resume points
 };
 
-/// All that makes up a cache, for whoever writes it down or puts it together again (store/).
+/// All parts of a cache, for code that saves or restores it (store/).
 struct CacheContents {
   TableLease lease;
   std::vector<int32_t> tokens = {};
@@ -58,66 +58,64 @@ class KVCache {
   KVCache& operator=(KVCache&&) noexcept;
   ~KVCache();
 
-  /// False of a cache that was moved from.
+  /// False after the cache was moved from.
   bool is_valid() const { return pool() != nullptr; }
 
-  /// Tokens held, and the most that may be held.
+  /// The number of tokens.
   uint32_t size() const { return lease_.table().tokens; }
   uint32_t max_tokens() const { return is_valid() ? pool()->runtime().max_tokens : 0; }
   /// The tokens themselves; valid until the cache changes.
   std::span<const int32_t> tokens() const { return tokens_; }
 
-  /// Leading tokens whose state is what computing them afresh would give. All of them, unless Erase or Shift left
-  /// others with memories of tokens now gone, or state was restored from a lossy form.
+  /// Leading tokens whose state equals that of computing them. All of them, unless Erase or Shift left tokens whose
+  /// state depends on removed ones, or state was restored from a lossy form.
   uint32_t exact_tokens() const { return std::min(size(), exact_tokens_); }
 
-  /// The digest of the adapter that computes this conversation from its first token on; all zeros: the model alone
-  /// does.
+  /// The digest of the adapter that computes this conversation from its first token on; all zeros: the model alone.
   const Sha256Digest& adapter() const { return adapter_; }
 
-  /// The same past as a Fork would have, taken apart; and a cache put together. `contents` must be consistent: every
-  /// group of every table stands at its table's tokens.
+  /// Contents returns the parts of a Fork; the constructor below assembles a cache from them. `contents` must be
+  /// consistent: every group of every table is at its table's tokens.
   Result<CacheContents> Contents() const;
   explicit KVCache(CacheContents contents) noexcept;
 
-  /// Where the blocks come from; null of a cache that was moved from.
+  /// The pool of the blocks; null after the cache was moved from.
   const std::shared_ptr<BlockPool>& pool() const { return lease_.pool(); }
   const BlockTable& table() const { return lease_.table(); }
 
-  /// Calls visit(table) for every table that this cache holds blocks of: its own and those of its resume points.
+  /// Calls visit(table) for every table whose blocks this cache holds: its own and those of its resume points.
   template <class Visit>
   void ForEachTable(Visit visit) const {
     visit(table());
     for (const TableLease& resume_point : resume_points_) visit(resume_point.table());
   }
 
-  /// Returns a second conversation with the same past. O(blocks); no token state is copied now, and a block is copied
-  /// later only where one of the two writes into it. Errors: kResourceExhausted where there is no memory for the
-  /// tables.
+  /// Returns a second conversation with the same past. O(blocks); no token state is copied now. A block is copied
+  /// later, only if one of the two writes into it. Errors: kResourceExhausted if there is no memory for the tables.
   Result<KVCache> Fork() const;
 
-  /// Forgets everything but its adapter. Blocks and resume points go back to the pool.
+  /// Empties the cache, except for its adapter. Blocks and resume points go back to the pool.
   void Clear() noexcept;
 
-  /// Rewinds to the first `tokens` tokens; what follows is as if the others had never been seen. Errors:
-  /// kOutOfRange beyond size(); kFailedPrecondition where a window's or a recurrent layer's earlier state is gone,
-  /// naming the nearest earlier resume point; kResourceExhausted as Fork. O(blocks): no token state is copied.
+  /// Rewinds to the first `tokens` tokens; later results are as if the others had never been computed. Errors:
+  /// kOutOfRange beyond size(); kFailedPrecondition if a window's or a recurrent layer's earlier state is gone, naming
+  /// the nearest earlier resume point; kResourceExhausted as Fork. O(blocks): no token state is copied.
   Result<void> Truncate(uint32_t tokens);
 
-  /// Removes tokens [begin, end); later ones move down to close the gap, their keys turned to their new positions at
-  /// the next step. What they once read from the removed tokens stays in them: this is not the same as never having
-  /// seen those tokens. Errors: kOutOfRange; kFailedPrecondition where a window would need released tokens;
-  /// kUnsupported with recurrent layers, whose state cannot give up single tokens.
+  /// Removes tokens [begin, end); later ones move down to close the gap, and the next step rotates their keys to their
+  /// new positions. Their state still depends on the removed tokens: this is not the same as never having computed
+  /// those. Errors: kOutOfRange; kFailedPrecondition if a window would need released tokens; kUnsupported with
+  /// recurrent layers, whose state cannot give up single tokens.
   Result<void> Erase(uint32_t begin, uint32_t end);
 
-  /// Moves tokens [begin, end) so that the first of them comes to stand at `to`; the tokens in between move the other
-  /// way. Keys are turned at the next step. Errors as Erase.
+  /// Moves tokens [begin, end) so that the first of them is at `to`; the tokens in between move the other way. The next
+  /// step rotates the keys. Errors as Erase.
   Result<void> Shift(uint32_t begin, uint32_t end, uint32_t to);
 
-  /// Positions that Truncate can go to, ascending. Where all layers are full attention that is every position.
+  /// Positions that Truncate can go to, ascending. If all layers are full attention, every position.
   Result<std::vector<ResumeRange>> ResumePoints() const;
 
-  /// Gives up the resume points that are kept aside; what the cache's own blocks allow stays.
+  /// Drops the resume points that are kept separately; positions that the cache's own blocks allow stay.
   void DropResumePoints() noexcept { resume_points_.clear(); }
   bool has_resume_points() const { return !resume_points_.empty(); }
 
@@ -129,7 +127,7 @@ class KVCache {
  private:
   friend class Step;  // publishes finished steps
 
-  /// Runs a call at the edge of the API.
+  /// Runs a public call: turns exceptions into errors.
   template <class Function>
   auto IfValid(std::string_view call, Function function) const -> decltype(function()) {
     return NoThrow(call, [&]() -> decltype(function()) {
@@ -144,15 +142,15 @@ class KVCache {
   template <class Visit>
   void ForEachResumeRange(Visit visit) const;
 
-  /// The first position a table can be cut to without missing tokens that a window there would see, or the state of a
-  /// recurrent layer. Position 0 needs nothing and always works; it is not what is meant.
+  /// The first position that a table can be cut to without missing tokens in a window there, or the state of a
+  /// recurrent layer. Position 0 always works and is not counted.
   static uint32_t EarliestResume(const BlockTable& table, const CacheLayout& layout);
 
   bool CanCut(const BlockTable& table, uint32_t tokens) const;
 
   const TableLease* FindResumable(uint32_t tokens) const;
 
-  /// What keeps this cache from going back anywhere.
+  /// The reason why this cache cannot go back, for an error.
   std::string WhatIsGone() const;
 
   /// The first `tokens` tokens of `table`. Blocks that only later tokens used are left out, unless pending edits may
@@ -161,11 +159,11 @@ class KVCache {
 
   Result<void> CheckEdit(const char* verb, uint32_t begin, uint32_t end) const;
 
-  /// Makes `order` the order of tokens; those before `unchanged` keep their place. Refused where the next token's
-  /// window would reach tokens that are no longer stored.
+  /// Makes `order` the order of tokens; those before `unchanged` keep their place. Refused if the next token's window
+  /// would reach tokens that are no longer stored.
   Result<void> Edit(Segments order, uint32_t unchanged);
 
-  /// How many tokens from `begin` on may go before some window lacks tokens.
+  /// How many tokens from `begin` on may be erased before some window lacks tokens.
   uint32_t ErasableFrom(uint32_t begin) const;
 
   void DropResumePointsAfter(uint32_t tokens);

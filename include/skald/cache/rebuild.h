@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cache in blocks of another pool: as it is, or as each of its blocks is made anew.
+// Copies a cache into blocks of another pool, unchanged or with each block transformed.
 
 #ifndef SKALD_CACHE_REBUILD_H_
 #define SKALD_CACHE_REBUILD_H_
@@ -22,10 +22,10 @@
 
 namespace skald {
 
-/// Blocks of one pool, and those of another that stand for them.
+/// Blocks of one pool, and the blocks of another that replace them.
 using BlockMoves = std::map<BlockId, BlockId>;
 
-/// Returns `cache`, which must be valid, in fresh blocks of `pool`, where the groups are the same. `fill(group, moves)`
+/// Returns `cache`, which must be valid, in fresh blocks of `pool`, which has the same groups. `fill(group, moves)`
 /// writes those of a group, and returns a Result<void>. Errors: its own, the pool's. Throws std::bad_alloc.
 template <class Fill>
 Result<KVCache> RebuildCache(const KVCache& cache, const std::shared_ptr<BlockPool>& pool, Fill fill) {

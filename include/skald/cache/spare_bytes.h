@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What caches of a pool hold and could give up at once: their resume points.
+// Counts the memory that caches of a pool could give up at once: their resume points.
 
 #ifndef SKALD_CACHE_SPARE_BYTES_H_
 #define SKALD_CACHE_SPARE_BYTES_H_
@@ -15,8 +15,8 @@
 
 namespace skald {
 
-/// Counts the bytes that a pool would get back if caches gave up what is added here. Blocks that anyone else refers to,
-/// those caches' own tables included, are not among them. Calls throw std::bad_alloc.
+/// Counts the bytes that a pool would get back if caches gave up the tables added here. Blocks with any other
+/// reference, those caches' own tables included, are not counted. Calls throw std::bad_alloc.
 class SpareBytes {
  public:
   // `pool` must outlive this.
@@ -31,11 +31,11 @@ class SpareBytes {
   uint64_t Count();
 
  private:
-  // Most blocks of a resume point are its cache's own, at the same place: those are passed over.
+  // Most blocks of a resume point are its cache's own, at the same place: those are skipped.
   void AddOthers(const BlockTable& point, const BlockTable& own);
 
   const BlockPool& pool_;
-  std::vector<std::pair<uint32_t, BlockId>> references_;  ///< to what was added, each for itself
+  std::vector<std::pair<uint32_t, BlockId>> references_;  ///< of the added tables, each counted separately
 };
 
 }  // namespace skald

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arguments of the kernels: pointers, shapes and strides, nothing else. Shapes are [rows, cols], the last axis
-// contiguous; strides are in elements of the pointed-to type unless the name says bytes. No buffer may overlap
-// another unless its comment allows it. A kernel works on the half-open range of rows, panels or units that its
-// arguments give, so that callers can share one operation among threads.
+// contiguous; strides are in elements of the pointed-to type unless the name says bytes. No buffer may overlap another
+// unless its comment allows it. A kernel works on the half-open range of rows, panels or units in its arguments, so
+// that callers can share one operation among threads.
 
 #ifndef SKALD_KERNELS_ARGS_H_
 #define SKALD_KERNELS_ARGS_H_
@@ -20,15 +20,14 @@
 
 namespace skald {
 
-/// Positions merged at a time by the online softmax. A span begins at a multiple of this position whatever the
-/// block size, chunk or batch, so the order of every sum is fixed (arithmetic contract, R5). Part of the numbers:
-/// changing it changes bits.
+/// Positions merged at a time by the online softmax. A span begins at a multiple of this position whatever the block
+/// size, chunk or batch, so the order of every sum is fixed (arithmetic contract, R5). Changing it changes results.
 inline constexpr size_t kAttentionSpan = 128;
 
 /// Largest head dimension that the on-stack buffers of attention and of RWKV-7's time mix hold.
 inline constexpr size_t kMaxHeadDim = 576;
 
-/// Copies rows of floats to what a following matmul by weights of type T reads, padded with zeros.
+/// Copies rows of floats to the input format of a matmul by weights of type T, padded with zeros.
 template <class T>
 struct PrepareArgs {
   const float* input;  ///< [rows, cols]
@@ -39,20 +38,19 @@ struct PrepareArgs {
 };
 
 /// Rows that a matmul computes together, and terms of K whose activations for so many rows (1 MB of bfloat16) stay in a
-/// core's second-level cache while the weights pass by.
+/// core's second-level cache while the weights are read.
 inline constexpr size_t kMatMulGroup = 256, kMatMulDepth = 2048;
 
-/// Returns the floats that a matmul of so many rows needs for sums over a part of K; 0 where all of K is done at once,
-/// as it always is for group-quantised weights.
+/// Returns the floats that a matmul of so many rows needs for sums over a part of K; 0 if all of K is done at once, as
+/// always for group-quantised weights.
 constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
   const size_t group = std::min(kMatMulGroup, RoundUp(rows, 2 * kRowBlock));
   return group * padded_k <= kMatMulGroup * kMatMulDepth ? 0 : RoundUp(rows, 2 * kRowBlock) * RoundUp(n, kLanes);
 }
 
-/// output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says, or as R2 for
-/// group-quantised weights. With a gate, the first half of these n sums are gates and the second what they let pass,
-/// output[r, i] = Gate(sum[r, i]) * sum[r, n / 2 + i]: n is a multiple of 2 * kLanes, and panels are counted over the
-/// first half.
+/// output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed by R1, or by R2 for group-quantised
+/// weights. With a gate, the first half of these n sums are gates and the second half are gated, output[r, i] =
+/// Gate(sum[r, i]) * sum[r, n / 2 + i]: n is a multiple of 2 * kLanes, and panels are counted over the first half.
 template <class T>
 struct MatMulArgs {
   Prepared<const T> input;  ///< [rows, padded_k], from Prepare, in PreparedBytes of memory
@@ -68,7 +66,7 @@ struct MatMulArgs {
   float* partial_sums;            ///< [PartialSumsSize], shared by the calls that compute one output
   std::optional<Activation> gate = {};
   /// Read only with a gate. If not null, n / 2 is a multiple of kTile, and outputs are written here instead of to
-  /// `output`: rounded and in the order of PreparedIndex, as a following matmul by bf16 wants them.
+  /// `output`: rounded and in the order of PreparedIndex, the input format of a following matmul by bf16.
   bf16* prepared_output = nullptr;  ///< [rows, n / 2], in PreparedBytes of memory
 };
 
@@ -118,7 +116,7 @@ struct AddArgs {
   size_t begin, end;
 };
 
-/// What is made of a factor before it multiplies, or of rows by themselves.
+/// A function of a factor before it multiplies, or of rows by themselves.
 enum class FactorFunction : uint8_t { kNone, kSigmoid, kSilu, kTanh };
 
 /// values[r, i] *= function(factors[r, i]).
@@ -139,7 +137,7 @@ struct ApplyArgs {
   size_t begin, end;
 };
 
-/// output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i], or what a gate of both says.
+/// output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i], or a function of both.
 struct GateArgs {
   Activation gate;
   const float* gate_up;  ///< [rows, 2 * cols], tightly packed
@@ -163,7 +161,7 @@ struct SoftcapArgs {
 };
 
 /// Rotates the first `heads` heads of each row by that row's angles (half-split layout). With rotary_dim < head_dim
-/// only the first elements of a head turn.
+/// only the first elements of a head are rotated.
 struct RopeArgs {
   float* rows;  ///< [rows, >= heads * head_dim], rotated in place
   size_t row_stride;
@@ -173,17 +171,17 @@ struct RopeArgs {
   size_t row_begin, row_end;
 };
 
-/// Where a block of cached tokens keeps one layer's keys and values. A block is a byte array; each kv head's keys
-/// are a packed [block_tokens, RoundUp(head_dim, kTile)] matrix (N = positions, K = head dim), and its values a
-/// packed [RoundUp(head_dim, kLanes), block_tokens] matrix (N = head dim, K = positions). Where they are int8 codes, a
-/// float [kv_heads, block_tokens] follows the keys and another the values: the scale of each token's codes in each
-/// head.
+/// The place of one layer's keys and values in a block of cached tokens. A block is a byte array; each kv head's keys
+/// are a packed [block_tokens, RoundUp(head_dim, kTile)] matrix (N = positions, K = head dim), and its values a packed
+/// [RoundUp(head_dim, kLanes), block_tokens] matrix (N = head dim, K = positions). If they are int8 codes, a float
+/// [kv_heads, block_tokens] follows the keys and another the values: the scale of each token's codes in each head.
 struct KVGeometry {
   size_t kv_heads, head_dim;
   size_t block_tokens;  ///< a multiple of kTile
   size_t key_offset;    ///< bytes from the start of a block to this layer's keys, [kv_heads] matrices
   size_t value_offset;  ///< bytes from the start of a block to this layer's values, [kv_heads] matrices
-  /// Not 0: values are the last so many elements of keys, behind an even number of others, and there are no others.
+  /// Not 0: values are the last so many elements of keys, after an even number of others, and are not stored
+  /// separately.
   size_t latent_dim = 0;
 
   constexpr size_t value_dim() const { return latent_dim == 0 ? head_dim : latent_dim; }
@@ -192,13 +190,13 @@ struct KVGeometry {
 /// The blocks of one sequence: block i holds positions [i * block_tokens, (i + 1) * block_tokens).
 struct KVBlocks {
   std::byte* const* blocks;  ///< indexed by (block - first_block)
-  size_t first_block;        ///< earlier blocks are gone: out of every window
+  size_t first_block;        ///< earlier blocks were released: out of every window
 };
 
-/// Writes the keys and values of rows, rounded to T, into their blocks; as codes where T is int8_t.
+/// Writes the keys and values of rows, rounded to T, into their blocks; as codes if T is int8_t.
 struct StoreKVArgs {
   const float* keys;          ///< [rows, kv_heads * head_dim], already rotated
-  const float* values;        ///< [rows, kv_heads * head_dim]; not read where they are elements of keys
+  const float* values;        ///< [rows, kv_heads * head_dim]; not read if they are elements of keys
   size_t stride;              ///< of both, in floats
   const uint32_t* positions;  ///< [rows]
   const uint32_t* sequences;  ///< [rows], index into `tables`
@@ -207,8 +205,8 @@ struct StoreKVArgs {
   size_t row_begin, row_end;
 };
 
-/// Copies `count` cached tokens from one place to another and rotates their keys by a further angle, for tokens
-/// whose position changed; keys are rounded anew. Both ranges lie inside one block each.
+/// Copies `count` cached tokens from one place to another and rotates their keys by a further angle, for tokens whose
+/// position changed; keys are rounded again. Each range is inside one block.
 struct MoveKVArgs {
   const std::byte* source;
   std::byte* target;
@@ -219,11 +217,11 @@ struct MoveKVArgs {
   KVGeometry geometry;
 };
 
-/// Attention of each row's queries over the keys and values at positions (position - window, position], or
-/// [0, position] when window is 0: softmax(cap(scale * q . k)) v, online softmax over spans of kAttentionSpan
-/// positions (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic as R5 says. A unit is one query head of one
-/// row: unit = (kv_head * rows + row) * group + head in the group of query heads that share the kv head. The units of
-/// one kv head are computed together as far as neighbouring rows are of one sequence and have consecutive positions.
+/// Attention of each row's queries over the keys and values at positions (position - window, position], or [0,
+/// position] when window is 0: softmax(cap(scale * q . k)) v, online softmax over spans of kAttentionSpan positions
+/// (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic by R5. A unit is one query head of one row: unit =
+/// (kv_head * rows + row) * group + head in the group of query heads that share the kv head. The units of one kv head
+/// are computed together for neighbouring rows of one sequence with consecutive positions.
 struct AttentionArgs {
   const float* queries;  ///< [rows, heads * head_dim], already rotated
   size_t query_stride;
@@ -237,8 +235,8 @@ struct AttentionArgs {
   size_t heads;
   size_t window;
   float scale;
-  float softcap;                 ///< 0: none
-  const float* sinks = nullptr;  ///< [heads] or null: scores that count in the softmax beside those of positions
+  float softcap;                 ///< 0: no cap
+  const float* sinks = nullptr;  ///< [heads] or null: scores that are added to the softmax beside those of positions
   size_t unit_begin, unit_end;
 };
 
@@ -249,8 +247,8 @@ struct StateOutput {
   std::byte* block;
 };
 
-/// Rows [row_begin, row_end) of one sequence, in order of time, and the blocks that its recurrent state comes from and
-/// goes to. An output may be `input` itself if it is the last one.
+/// Rows [row_begin, row_end) of one sequence, in order of time, and the blocks with its recurrent state before and
+/// after them. The last output may be `input` itself.
 struct RecurrentRun {
   size_t row_begin, row_end;
   const std::byte* input;      ///< state before the first row; null: the row is the first of its sequence
@@ -374,9 +372,9 @@ struct TokenShiftArgs {
   size_t row_begin, row_end;
 };
 
-/// What one head of RWKV-7 does with its state (Peng et al. 2025, arXiv:2503.14456, section 4.1), and with what it
-/// reads from it. With d = exp(-e^(-1/2) sigmoid(w)), a = sigmoid(rate), kk = k key_scale divided by its length, and l
-/// = k (1 + (a - 1) rate_scale), and where there are first values v + (first - v) sigmoid(blend) instead of v:
+/// The recurrence of one RWKV-7 head and its output (Peng et al. 2025, arXiv:2503.14456, section 4.1). With
+/// d = exp(-e^(-1/2) sigmoid(w)), a = sigmoid(rate), kk = k key_scale divided by its length, and
+/// l = k (1 + (a - 1) rate_scale), and with first values v + (first - v) sigmoid(blend) instead of v:
 ///   u[p] = sum over n of kk[n] h[n, p];   h[n, p] = d[n] h[n, p] + (l[n] v[p] - (kk[n] a[n]) u[p]);
 ///   y[p] = sum over n of r[n] h[n, p];
 ///   output = (LayerNorm(y) + (sum over n of r[n] l[n] bonus[n]) v) gate.

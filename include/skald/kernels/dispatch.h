@@ -2,9 +2,9 @@
 //
 // Drives Highway's target loop over kernels-inl.h and defines Kernels<> by a table of targets for each kernel.
 //
-// Highway's loop can run once per translation unit. Include this header before hwy/highway.h. A source that has
-// its own target loop (foreach_target.h) includes skald/kernels/kernels-inl.h in its per-target part and this
-// header, kernels.h or skald.h, within `#if HWY_ONCE`; or keeps the two in separate sources.
+// Highway's loop can run once per translation unit. Include this header before hwy/highway.h. A source with its own
+// target loop (foreach_target.h) includes skald/kernels/kernels-inl.h in its per-target part and this header, kernels.h
+// or skald.h, within `#if HWY_ONCE`; or keeps the two in separate sources.
 
 #ifndef SKALD_KERNELS_DISPATCH_H_
 #define SKALD_KERNELS_DISPATCH_H_

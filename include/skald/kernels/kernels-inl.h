@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All kernels of one SIMD target: the file that the target loop of kernels.h includes once per target. It holds
-// no code of its own. Include kernels.h instead, unless you drive a target loop yourself (see there).
+// All kernels of one SIMD target: the file that the target loop of kernels.h includes once per target. It holds no code
+// of its own. Include kernels.h instead, unless you write a target loop yourself (see there).
 
 #if defined(SKALD_KERNELS_KERNELS_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_KERNELS_INL_TOGGLE

@@ -4,20 +4,20 @@
 //
 //   skald::Kernels<>::MatMul<skald::bf16>(args);
 //
-// One indirect call per kernel call, so give a kernel a whole range of rows. All functions are const in spirit:
-// no allocation, no threads, no state; calls whose outputs do not overlap may run concurrently.
+// Each call costs one indirect call, so give a kernel a whole range of rows. Functions do not allocate, start no
+// threads and have no state; calls whose outputs do not overlap may run concurrently.
 //
-// Numbers: ARITHMETIC.md. Targets with FMA (AVX2 and better, NEON, SVE) return identical bits, provided that
-// the compiler does not fuse or reassociate on its own (-ffp-contract=off, no -ffast-math; the CMake target sets
-// this). SSE2 to SSE4, EMU128 and SCALAR multiply and add separately: close, but not the same bits. Flush-to-zero
-// is the caller's business.
+// Arithmetic: ARITHMETIC.md. Targets with FMA (AVX2 and better, NEON, SVE) return identical bits, provided that the
+// compiler does not fuse or reassociate on its own (-ffp-contract=off, no -ffast-math; the CMake target sets this).
+// SSE2 to SSE4, EMU128 and SCALAR multiply and add separately: close, but not the same bits. The caller sets
+// flush-to-zero.
 //
-// Including this compiles every kernel for every target that the compiler can generate (dispatch.h), but for those
-// whose code would be an older target's (shared_targets.h). A program of many sources can compile the kernels once
-// instead, as all of Skald: skald/compiled.h says how.
+// Including this compiles every kernel for every target that the compiler can generate (dispatch.h), except kernels
+// whose code would equal an older target's (shared_targets.h). A program of many sources can compile the kernels once,
+// with the rest of Skald: see skald/compiled.h.
 //
 // HWY_DISABLED_TARGETS (on the command line) leaves targets out and makes compiling faster; -march=... with
-// HWY_COMPILE_ONLY_STATIC compiles one target only. Either way all sources of a program must agree.
+// HWY_COMPILE_ONLY_STATIC compiles one target only. In both cases all sources of a program must agree.
 
 #ifndef SKALD_KERNELS_KERNELS_H_
 #define SKALD_KERNELS_KERNELS_H_

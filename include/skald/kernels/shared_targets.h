@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which SIMD targets take a kernel from an older one. A kernel is compiled again for a newer target only where that one
-// has instructions that make it faster; elsewhere both would be the same machine code, compiled twice.
+// Which SIMD targets take a kernel from an older one. A kernel is compiled for a newer target only if that has
+// instructions that make it faster; otherwise both would be the same machine code, compiled twice.
 //
-// Each macro stands in a function before its table of targets, and gives the namespaces of newer targets there the
-// meaning of an older one's.
+// Each macro is used in a function before its table of targets, and makes the namespaces of newer targets there aliases
+// of an older one's.
 
 #ifndef SKALD_KERNELS_SHARED_TARGETS_H_
 #define SKALD_KERNELS_SHARED_TARGETS_H_
@@ -33,7 +33,7 @@
 // For multiplication by group-quantised weights: SSE4 multiplies bytes in pairs, and AVX3_DL and newer in fours.
 #define SKALD_SHARE_BYTE_PRODUCTS SKALD_SSSE3_AS_SSE2
 
-// For multiplication by bfloat16 and float: AVX3_ZEN4 and AVX3_SPR multiply bfloat16 as it is.
+// For multiplication by bfloat16 and float: AVX3_ZEN4 and AVX3_SPR multiply bfloat16 natively.
 #define SKALD_SHARE_PRODUCTS SKALD_SSSE3_AS_SSE2 SKALD_SSE4_AS_SSE2
 
 // For everything else.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokens that a draw chooses from, and the steps that narrow them: top-k, top-p, min-p.
-// Whenever candidates are ordered it is by one total order (logit, then id), so every compiler
-// keeps and orders the same ones. Functions work on the caller's vector, which allocates only while
-// it grows: Sample makes an error of what that throws, and sets the floating-point environment.
+// The tokens that a draw chooses from, and the steps that narrow them: top-k, top-p, min-p. Candidates are always
+// ordered by one total order (logit, then id), so every compiler keeps and orders the same ones. Functions work on the
+// caller's vector, which allocates only while it grows. Sample turns exceptions into errors and sets the floating-point
+// environment.
 
 #ifndef SKALD_SAMPLING_CANDIDATES_H_
 #define SKALD_SAMPLING_CANDIDATES_H_
@@ -35,19 +35,19 @@ void CollectTopK(std::span<const float> logits, size_t top_k, std::vector<Candid
 /// Sets each weight to exp((logit - highest logit) / temperature). `temperature` must be above 0.
 void ComputeWeights(std::vector<Candidate>& candidates, float temperature);
 
-/// Returns the sum of the weights, added in the order in which the candidates stand.
+/// Returns the sum of the weights, added in the order of the candidates.
 double SumOfWeights(const std::vector<Candidate>& candidates);
 
 /// Keeps the fewest most likely candidates whose weights reach `top_p` of the sum, most likely
 /// first. With a `top_p` of 1, changes nothing. Needs weights.
 void KeepTopP(std::vector<Candidate>& candidates, float top_p);
 
-/// Keeps candidates whose weight is at least `min_p`, in the order in which they stand. Needs
-/// weights. The most likely one has weight 1 and always stays.
+/// Keeps candidates whose weight is at least `min_p`, in their order. Needs weights. The most likely one has weight 1
+/// and always stays.
 void KeepMinP(std::vector<Candidate>& candidates, float min_p);
 
-/// Returns the id of the candidate in whose share of [0, 1) `uniform` falls; shares follow the
-/// weights, in the order in which the candidates stand. Needs weights and at least one candidate.
+/// Returns the id of the candidate in whose share of [0, 1) `uniform` falls; shares follow the weights, in the order of
+/// the candidates. Needs weights and at least one candidate.
 int32_t Pick(const std::vector<Candidate>& candidates, double uniform);
 
 }  // namespace skald

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log-probabilities under the model's own distribution: the softmax of the logits as the model gave
-// them, before bias, penalties, temperature and truncation (what OpenAI's API and vLLM report).
-// Natural logarithms. Pure but for the caller's scratch vector, which may throw std::bad_alloc; Sample
-// makes an error of that. Safe for concurrent calls.
+// Log-probabilities under the model's own distribution: the softmax of the unchanged logits, before bias, penalties,
+// temperature and truncation (as in OpenAI's API and vLLM). Natural logarithms. Pure except for the caller's scratch
+// vector, which may throw std::bad_alloc; Sample turns that into an error. Safe for concurrent calls.
 
 #ifndef SKALD_SAMPLING_LOGPROBS_H_
 #define SKALD_SAMPLING_LOGPROBS_H_
@@ -27,8 +26,8 @@ struct TokenLogprob {
 /// this.
 double LogSumExp(std::span<const float> logits);
 
-/// Returns the `count` most likely tokens of `logits` [vocab_size], most likely first; fewer if
-/// fewer are possible at all. `log_sum_exp` is that of `logits`. Overwrites `candidates`.
+/// Returns the `count` most likely tokens of `logits` [vocab_size], most likely first; fewer if fewer are possible.
+/// `log_sum_exp` is that of `logits`. Overwrites `candidates`.
 std::vector<TokenLogprob> TopLogprobs(std::span<const float> logits, double log_sum_exp, size_t count,
                                       std::vector<Candidate>& candidates);
 

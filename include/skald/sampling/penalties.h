@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sampler remembers between tokens, and the changes made to logits before a draw: logit
-// bias, then repetition, presence and frequency penalties for the tokens remembered. The state is
-// plain data: copy it to fork a conversation, keep a copy to rewind one, and write out its ids to
-// save it. Functions are pure but for the object they are given to change.
+// A sampler's state between tokens, and the changes to logits before a draw: logit bias, then repetition, presence and
+// frequency penalties for the remembered tokens. The state is plain data: copy it to fork a conversation, keep a copy
+// to rewind one, and write out its ids to save it. Functions change only the objects passed for that.
 
 #ifndef SKALD_SAMPLING_PENALTIES_H_
 #define SKALD_SAMPLING_PENALTIES_H_
@@ -22,8 +21,8 @@ struct SamplerState {
   std::vector<int32_t> recent_tokens = {};  ///< oldest first, at most SamplerSettings::penalty_window
 };
 
-/// Records that `tokens` follow in the conversation. The caller decides what counts: sampled tokens
-/// only, or the prompt as well. Error: kResourceExhausted; the state is then as it was.
+/// Records that `tokens` follow in the conversation. The caller decides which tokens count: sampled ones only, or the
+/// prompt as well. Error: kResourceExhausted; the state is then unchanged.
 Result<void> ObserveTokens(const SamplerSettings& settings, std::span<const int32_t> tokens, SamplerState& state);
 
 /// The same for a single token.
@@ -42,8 +41,8 @@ bool HasPenalties(const SamplerSettings& settings);
 /// Computed in double and rounded once. Repetition acts first, as in vLLM and llama.cpp.
 float PenaliseLogit(const SamplerSettings& settings, float logit, size_t count);
 
-/// Penalises the recent tokens of `state` in `logits` [vocab_size]. `sorted_tokens` is scratch
-/// memory. A recent token beyond the vocabulary is an error, and changes nothing.
+/// Penalises the recent tokens of `state` in `logits` [vocab_size]. `sorted_tokens` is scratch memory. A recent token
+/// beyond the vocabulary is an error (kInvalidArgument), and changes nothing.
 Result<void> ApplyPenalties(const SamplerSettings& settings, const SamplerState& state,
                             std::vector<int32_t>& sorted_tokens, std::span<float> logits);
 

@@ -49,11 +49,11 @@ int32_t Choose(std::span<const float> logits, const SamplerSettings& settings, u
 
 }  // namespace internal
 
-/// Returns the token that follows, given `logits` [vocab_size] for the token ids 0, 1, ...
-/// `position` is the token's position in its sequence: it selects the random draw, so sampling a
-/// position again gives the same token. Does not change `state`: call ObserveToken with the token
-/// chosen. Allocates only while `scratch` grows and for top_logprobs. `allowed`, if there is one, has a bit for each
-/// token that may be drawn (bit id % 64 of word id / 64); ids beyond it may not. Log-probabilities do not know of it.
+/// Returns the token that follows, given `logits` [vocab_size] for the token ids 0, 1, ... `position` is the token's
+/// position in its sequence: it selects the random draw, so sampling a position again gives the same token. Does not
+/// change `state`: call ObserveToken with the token chosen. Allocates only while `scratch` grows and for top_logprobs.
+/// `allowed`, if there is one, has a bit for each token that may be drawn (bit id % 64 of word id / 64); ids beyond it
+/// may not. It does not affect log-probabilities.
 ///
 /// Errors: a setting out of its range; no logits; a logit that is NaN or plus infinity; every token
 /// impossible or banned; a state with a token beyond the vocabulary; kResourceExhausted.
@@ -65,9 +65,9 @@ Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings
 Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings& settings, const SamplerState& state,
                             uint64_t position);
 
-/// Returns the log-probability of a token that is there already, such as one of a prompt, given the `logits`
-/// [vocab_size] of what follows the token before it, and those of the `num_top` most likely ones. `id` is below
-/// vocab_size. Errors: no logits; one that is NaN or plus infinity; all are minus infinity; kResourceExhausted.
+/// Returns the log-probability of a given token, such as one of a prompt, and those of the `num_top` most likely ones.
+/// `logits` [vocab_size] are those after the token before it. `id` is below vocab_size. Errors: no logits; one that is
+/// NaN or plus infinity; all are minus infinity; kResourceExhausted.
 Result<SampledToken> Score(std::span<const float> logits, int32_t id, size_t num_top, SamplerScratch& scratch);
 
 }  // namespace skald

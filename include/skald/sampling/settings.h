@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the next token is chosen: a plain struct that the caller fills in, copies and saves. A
-// default one samples from the model's own distribution, unchanged. sampler.h says in which order
-// the settings act.
+// How the next token is chosen: a plain struct that the caller fills in, copies and saves. The default samples from the
+// model's own distribution, unchanged. sampler.h gives the order of the steps.
 
 #ifndef SKALD_SAMPLING_SETTINGS_H_
 #define SKALD_SAMPLING_SETTINGS_H_
@@ -48,7 +47,7 @@ struct SamplerSettings {
 
   std::vector<LogitBias> logit_bias = {};
 
-  /// Where the randomness comes from; not used when greedy.
+  /// The source of randomness; not used when greedy.
   RandomStream random = {};
 
   /// Which log-probabilities to report, which takes one exponential per logit. Unset: none. Set:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loading in two steps. A LoadPlan first finds and checks every tensor that a model needs and
-// refuses those it does not expect, without reading a parameter; then it packs them. So a bad
-// checkpoint fails at once, and whole.
+// Loading in two steps. A LoadPlan first finds and checks every tensor that a model needs and refuses unexpected ones,
+// without reading a parameter; then it packs them. So a bad checkpoint fails at once, before anything is loaded.
 
 #ifndef SKALD_WEIGHTS_LOAD_PLAN_H_
 #define SKALD_WEIGHTS_LOAD_PLAN_H_
@@ -37,27 +36,27 @@ namespace internal {
 /// Collects where each tensor goes. The checkpoint, the names and all targets must outlive the plan.
 class LoadPlan {
  public:
-  // Matrices of floats are packed as `of_floats`, which must be among the packers' types. Filled in is what `share` has
-  // of each parameter.
+  // Matrices of floats are packed as `of_floats`, which must be among the packers' types. Fills in `share`'s part of
+  // each parameter.
   LoadPlan(const Checkpoint& checkpoint, const TensorNames& names, DType of_floats,
            std::span<const WeightPacker> packers, const RankShare& share = {});
 
   /// `parameter` must outlive the plan.
   void Add(const Parameter& parameter);
 
-  /// Lets `our_name` be there, to no purpose.
+  /// Permits `our_name` to be present; it is not used.
   void AllowUnused(std::optional<size_t> layer, std::string_view our_name) { finder_.AllowUnused(layer, our_name); }
 
-  /// Lets `our_name` be absent, or be a copy of the tensor `our_original`.
+  /// Permits `our_name` to be absent, or a copy of the tensor `our_original`.
   void AllowCopy(std::string_view our_name, std::string_view our_original);
 
-  /// Returns the first complaint of the whole plan. Tensors of the language model that nothing above asked for are one.
+  /// Returns the first error of the whole plan. Tensors of the language model that no parameter needs are an error.
   Result<void> Check();
 
   /// Returns the types that matrices are packed as, in the order of packed files. Call after Check succeeded.
   std::vector<DType> Types() const;
 
-  /// Returns the tensors that nothing asked for. Call after Check succeeded.
+  /// Returns the tensors that no parameter needs. Call after Check succeeded.
   std::vector<const TensorView*> LeftOut() const { return finder_.LeftOut(); }
 
   /// Fills every target. Call after Check succeeded.
@@ -65,7 +64,7 @@ class LoadPlan {
 
  private:
   struct MatrixStep {
-    Matrix* target;  ///< null for what other ranks have
+    Matrix* target;  ///< null if other ranks have it
     size_t cols;
     std::vector<TensorRows> parts;
     std::vector<size_t> head_dims;  ///< of each part; see Part
@@ -87,14 +86,14 @@ class LoadPlan {
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer);
 
-  /// Finds how a matrix is packed once its tensors are known.
+  /// Determines how a matrix is packed once its tensors are known.
   void ChoosePacker(MatrixStep& step);
 
   void Report(const TensorView& tensor, uint64_t bytes, const std::function<void(const LoadProgress&)>& progress);
 
   void ReadVector(const VectorStep& step, const std::function<void(const LoadProgress&)>& progress);
 
-  /// Those of the stacked tensors' rows that are in `ranges`, and the tensor that each source is from.
+  /// The stacked tensors' rows in `ranges`, and the tensor that each source is from.
   struct CutRows {
     std::vector<PackSource> sources;
     std::vector<const TensorView*> tensors;
@@ -107,8 +106,8 @@ class LoadPlan {
   void ReadMatrix(const MatrixStep& step, ExecutorRef executor,
                   const std::function<void(const LoadProgress&)>& progress);
 
-  /// Returns the type that the stacked tensors are packed as: the one that means exactly what the file's quantised
-  /// types mean, or the type for floats where any tensor holds such.
+  /// Returns the type that the stacked tensors are packed as: the one that represents the file's quantised types
+  /// exactly, or the type for floats if any tensor holds floats.
   static DType PackedType(std::span<const TensorRows> parts, DType of_floats);
 
   TensorFinder finder_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ParameterList: every parameter of a model once, with the tensors that it is made from and where it goes. Loading,
-// packing, packed files, random weights and byte counts are loops over such a list; what makes a model names its
-// parameters nowhere else.
+// ParameterList: every parameter of a model once, with the tensors that it is made from and its destination. Loading,
+// packing, packed files, random weights and byte counts are loops over such a list; a model names its parameters
+// nowhere else.
 
 #ifndef SKALD_WEIGHTS_PARAMETERS_H_
 #define SKALD_WEIGHTS_PARAMETERS_H_
@@ -24,13 +24,14 @@
 
 namespace skald {
 
-/// Which of a number of experts a tensor belongs to. Checkpoints hold a tensor for each, or all of them stacked in one.
+/// The expert that a tensor belongs to. Checkpoints hold a tensor for each, or all of them stacked in one.
 struct ExpertIndex {
   size_t index, count;
   size_t chosen = count;  ///< how many of them compute one row
 };
 
-/// Where a part begins in a tensor that holds parts of several kinds, one head after the other, and all rows of that.
+/// Where a part begins in a tensor that holds parts of several kinds, one head after the other, and all rows of that
+/// tensor.
 struct Interleaved {
   size_t begin, rows;
 };
@@ -40,10 +41,10 @@ struct Interleaved {
 struct Part {
   std::string name;
   size_t rows;
-  size_t head_dim = 0;  ///< rows of each head, if RoPE turns them
+  size_t head_dim = 0;  ///< rows of each head, if RoPE rotates them
   std::optional<ExpertIndex> expert = {};
-  Interleaved interleaved = {};  ///< in tensors whose names say that they are so (Renaming)
-  bool transposed = false;       ///< lies as columns
+  Interleaved interleaved = {};  ///< in tensors whose names say that they are interleaved (Renaming)
+  bool transposed = false;       ///< stored as columns
 };
 
 /// A tensor of floats with any number of axes.
@@ -53,23 +54,22 @@ struct ArrayPart {
   std::optional<ExpertIndex> expert = {};
 };
 
-/// What random values of a vector lie around, and how far from it they go.
+/// The centre of a vector's random values, and their largest distance from it.
 struct RandomRange {
   float center = 0.0f, spread = 0.1f;
 };
 
-/// What becomes of the floats of a vector once they are read.
+/// A function applied to the floats of a vector once they are read.
 using Conversion = std::function<void(std::vector<float>&)>;
 
-/// How a matrix is partitioned to ranks by what a layer has: heads, say, or columns of a feed-forward layer. Where
-/// there are fewer of those than ranks, or none are named, all rows are partitioned alike and every rank is given all
-/// outputs.
+/// How a matrix is partitioned among ranks by units of a layer: heads, say, or columns of a feed-forward layer. If
+/// there are fewer units than ranks, or none are named, all rows are partitioned alike and every rank gets all outputs.
 struct Partitioning {
-  size_t output_units = 0;   ///< that the rows of each part are: those of a rank's units stay with it
-  size_t input_units = 0;    ///< that the columns are: each rank has the inputs of its own units
-  size_t input_tiles = 1;    ///< tiles of columns, one after the other, each of which is partitioned in these units
+  size_t output_units = 0;   ///< units that the rows of each part are partitioned by; each rank keeps its units' rows
+  size_t input_units = 0;    ///< units that the columns are partitioned by: each rank has the inputs of its own units
+  size_t input_tiles = 1;    ///< consecutive tiles of columns, each of which is partitioned by these units
   size_t input_sharers = 1;  ///< ranks that may share a unit (PartitionedSection)
-  std::vector<PartitionedSection> sections = {};  ///< of the rows, where these are not the parts
+  std::vector<PartitionedSection> sections = {};  ///< of the rows, if these are not the parts
 };
 
 /// The matrices [rows, cols] of `parts`, stacked.
@@ -77,7 +77,8 @@ struct MatrixParameter {
   Matrix* target;
   size_t cols;
   std::vector<Part> parts;
-  std::optional<DType> dtype = {};  ///< packed so, whatever the rest is; small, and every rank has all of it
+  std::optional<DType> dtype = {};  ///< its packed type, independent of the other matrices'; it is small, and every
+                                    ///< rank has all of it
   Partitioning partitioning = {};
 
   size_t rows() const;
@@ -86,7 +87,7 @@ struct MatrixParameter {
 /// The matrices of `parts`, one after the other: each part is a tensor [count, rows, cols], `count` matrices [rows,
 /// cols] or, transposed, [count, cols, rows].
 struct BlocksParameter {
-  std::vector<Matrix>* targets;  ///< of each part, one after the other, those that are `here`
+  std::vector<Matrix>* targets;  ///< those of each part that are `here`, one after the other
   size_t count, cols;
   std::vector<Part> parts;
   PartitionedRange here;  ///< numbers of the blocks that this rank has
@@ -98,20 +99,20 @@ struct VectorParameter {
   std::vector<ArrayPart> parts;
   RandomRange random;
   Conversion convert = {};
-  bool may_be_converted = false;                  ///< some files store what it is converted to
-  std::vector<PartitionedSection> sections = {};  ///< of the elements once they are converted; none: every rank has all
+  bool may_be_converted = false;                  ///< some files store the converted values
+  std::vector<PartitionedSection> sections = {};  ///< of the elements after conversion; none: every rank has all
 
   size_t size() const;
 };
 
-/// What a model takes weights for, where files of some architectures hold others: converters to GGUF have changed them.
+/// Assumptions of a model about weights that files of some architectures break: converters to GGUF have changed them.
 enum class Assumption : uint8_t {
-  kNotMultiplied,  ///< without the constants that the model multiplies by besides
+  kNotMultiplied,  ///< without the constants that the model also multiplies by
   kHeadsInGroups,  ///< value heads that share a key head are neighbours
 };
 
 struct Parameter {
-  std::optional<size_t> layer;  ///< whose part of the names it has; of no layer: embedding, head and final norm
+  std::optional<size_t> layer;  ///< the layer in whose names it is; of no layer: embedding, head and final norm
   std::variant<MatrixParameter, BlocksParameter, VectorParameter> value;
 };
 
@@ -120,15 +121,15 @@ class ParameterList {
  public:
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
-  /// A tensor that may be there if it is a copy of another one: name and original.
+  /// Tensors that may be present if they are copies of others: name and original.
   const std::vector<std::pair<std::string, std::string>>& copies() const { return copies_; }
 
-  /// Tensors that may be there and are not read: layer and name.
+  /// Tensors that may be present and are not read: layer and name.
   const std::vector<std::pair<std::optional<size_t>, std::string>>& unused() const { return unused_; }
 
   const std::vector<Assumption>& assumptions() const { return assumptions_; }
 
-  /// Whose part of each parameter is to be filled in. The list itself says what the whole ones are.
+  /// The rank whose part of each parameter is to be filled in. The list itself describes the whole parameters.
   const RankShare& share() const { return share_; }
   void SetShare(const RankShare& share) { share_ = share; }
 
@@ -138,17 +139,17 @@ class ParameterList {
   void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, std::optional<DType> dtype = {});
   void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Partitioning partitioning);
   /// Makes room for as many matrices as are here; they are multiplied together, by Operations::BlockMatMul. The blocks
-  /// of each part are partitioned to ranks in `units`; 0: every rank has all.
+  /// of each part are partitioned among ranks in `units`; 0: every rank has all.
   void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts, size_t units = 0);
   void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {});
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {});
-  /// One that goes with the outputs of a matrix, each part partitioned to ranks by the same units.
+  /// A vector that belongs to the outputs of a matrix, each part partitioned among ranks by the same units.
   void AddPartitionedVector(std::vector<float>& target, const std::vector<Part>& parts, size_t units,
                             RandomRange random = {});
-  /// Says how the vector that was added last is partitioned to ranks.
+  /// Sets how the vector that was added last is partitioned among ranks.
   void PartitionVector(std::vector<PartitionedSection> sections);
   void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset);
-  /// What time steps are multiplied by, given as a logarithm.
+  /// The factor of time steps, given as a logarithm.
   void AddDecay(std::vector<float>& target, std::string name, size_t size, RandomRange random);
   void Assume(Assumption assumption) { assumptions_.push_back(assumption); }
   void AllowUnused(std::string name) { unused_.emplace_back(layer_, std::move(name)); }
@@ -170,7 +171,7 @@ class ParameterList {
   std::vector<Assumption> assumptions_;
 };
 
-/// Calls on_block(part, number, target) for every block of every part; the target is null where other ranks have it.
+/// Calls on_block(part, number, target) for every block of every part; the target is null if another rank has it.
 template <class OnBlock>
 void ForEachBlock(const BlocksParameter& blocks, OnBlock on_block) {
   Matrix* next = blocks.targets->data();
@@ -180,7 +181,7 @@ void ForEachBlock(const BlocksParameter& blocks, OnBlock on_block) {
 }
 
 /// Calls on_matrix(matrix, rows, cols) or on_vector(vector, size) with every array of numbers that the list refers to
-/// and the shape it has or is to have, in order.
+/// and its present or intended shape, in order.
 template <class OnMatrix, class OnVector>
 void ForEachArray(const ParameterList& list, OnMatrix on_matrix, OnVector on_vector) {
   for (const Parameter& parameter : list.parameters()) {
@@ -197,7 +198,7 @@ void ForEachArray(const ParameterList& list, OnMatrix on_matrix, OnVector on_vec
   }
 }
 
-/// Returns the type of a matrix that `table` has no entry for, or nothing where it has all of them.
+/// Returns the type of a matrix that `table` has no entry for, or nothing if it has all of them.
 template <class Entry>
 std::optional<DType> FindTypeOutside(std::span<const Entry> table, const ParameterList& list) {
   std::optional<DType> outside;
@@ -210,7 +211,7 @@ std::optional<DType> FindTypeOutside(std::span<const Entry> table, const Paramet
   return outside;
 }
 
-/// Returns the bytes of all that the list refers to, padding included.
+/// Returns the bytes of all listed parameters, padding included.
 size_t MemoryBytes(const ParameterList& list);
 
 }  // namespace skald

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one of several ranks has of each parameter. Ranks that make the same list agree about all of it.
+// The part of each parameter that one of several ranks has. Ranks that make the same list agree about all parts.
 
 #ifndef SKALD_WEIGHTS_PARTITIONED_PARAMETERS_H_
 #define SKALD_WEIGHTS_PARTITIONED_PARAMETERS_H_
@@ -15,12 +15,11 @@
 
 namespace skald::internal {
 
-/// The rows of a whole matrix that are here, in order, and how the matrix is divided; no division where it is not.
+/// The rows of a whole matrix that are here, in order, and how the matrix is divided; no division if it is whole.
 struct PartitionedRows {
   std::vector<PartitionedRange> ranges;
   std::shared_ptr<Division> division = {};
-  std::vector<PartitionedRange> first =
-      {};  ///< the first row of each of a divided matrix's tensors, which tell it from others
+  std::vector<PartitionedRange> first = {};  ///< the first row of each of a divided matrix's tensors, which identify it
 
   size_t size() const;
 };
@@ -30,7 +29,7 @@ std::vector<PartitionedSection> SectionsOf(const MatrixParameter& matrix);
 
 PartitionedRows RowsHere(const MatrixParameter& matrix, const RankShare& share);
 
-/// Takes from a whole vector, already converted, what other ranks have.
+/// Removes from a whole vector, already converted, the elements of other ranks.
 void KeepPartitioned(const VectorParameter& vector, const RankShare& share);
 
 }  // namespace skald::internal

@@ -26,8 +26,8 @@
 namespace skald {
 namespace internal {
 
-/// SplitMix64 (Steele, Lea and Flood 2014) as a function of a counter, so that an element's value
-/// depends on the seed and on where it stands, and not on element type or order of filling.
+/// SplitMix64 (Steele, Lea and Flood 2014) as a function of a counter, so that an element's value depends on the seed
+/// and its position, and not on element type or order of filling.
 float UniformAt(uint64_t seed, uint64_t index);
 
 /// Fills one panel; `values` is memory for it, [kLanes, matrix.cols], and `numbers` has the rows in the whole matrix.
@@ -68,8 +68,9 @@ void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
 
 }  // namespace internal
 
-/// Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other
-/// types than F32 are the rounded ones of F32. Rounds as the executor's threads do. Throws std::bad_alloc.
+/// Fills the parameters of `list`, which are still empty, with values that are a function of `seed`; those of other
+/// types than F32 are the rounded ones of F32. Rounding follows the floating-point mode of the executor's threads.
+/// Throws std::bad_alloc.
 void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype, const ExecutorRef& executor);
 
 }  // namespace skald

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the tensors that parameters are made from, whatever a checkpoint calls them and however their rows lie, and
-// checks their types and shapes. No parameter is read.
+// Finds the tensors that parameters are made from, under any convention of names and layout of rows, and checks their
+// types and shapes. Reads no parameter.
 
 #ifndef SKALD_WEIGHTS_TENSOR_FINDER_H_
 #define SKALD_WEIGHTS_TENSOR_FINDER_H_
@@ -27,51 +27,52 @@
 
 namespace skald::internal {
 
-/// Rows of a tensor: the bytes of `view` or, where the rows do not lie one after the other, those that `gather` makes.
+/// Rows of a tensor: the bytes of `view` or, if the rows are not consecutive, the result of `gather`.
 struct TensorRows {
   const TensorView* view = nullptr;  ///< null for a tensor that is missing or wrong
   std::function<std::vector<std::byte>()> gather = {};
 };
 
-/// Returns the bytes of a part's rows in the order that layers have them, where that is not how they lie; else nothing.
-/// `head_dim` is that of the part; 0: nothing in it is rotated.
+/// Returns the bytes of a part's rows in the order of layers, if the file's order differs; else nothing. `head_dim` is
+/// that of the part; 0: nothing in it is rotated.
 std::vector<std::byte> MovedRows(const TensorRows& rows, size_t head_dim);
 
-/// Keeps the first complaint. The checkpoint and the names must outlive it, and it the views that it returns.
+/// Keeps the first complaint. The checkpoint and the names must outlive it; its views are valid as long as it lives.
 class TensorFinder {
  public:
   TensorFinder(const Checkpoint& checkpoint, const TensorNames& names);
 
   const TensorNames& names() const { return names_; }
   const Result<void>& status() const { return status_; }
-  uint64_t bytes_total() const { return bytes_total_; }  // of all that was required
+  uint64_t bytes_total() const { return bytes_total_; }  // of all required tensors
 
   void Complain(ErrorCode code, const std::string& what);
 
-  /// Lets `our_name` be there, to no purpose.
+  /// Permits `our_name` to be present; it is not used.
   void AllowUnused(std::optional<size_t> layer, std::string_view our_name);
 
-  /// Lets `our_name` be absent, or be a copy of the tensor `our_original`.
+  /// Permits `our_name` to be absent, or a copy of the tensor `our_original`.
   void AllowCopy(std::string_view our_name, std::string_view our_original);
 
-  /// Complains of tensors that nothing asked for: leaving out a bias or a layer would give wrong numbers without a
-  /// word. Those that kOtherParts lists and layers that predict further tokens are passed over.
+  /// Reports tensors that no parameter needs: leaving out a bias or a layer would silently give wrong results. Skips
+  /// those in kOtherParts and layers that predict further tokens.
   void CheckAllUsed();
 
-  /// Returns the tensors that nothing asked for, but for those that can be computed from others.
+  /// Returns the tensors that no parameter needs, except those that can be computed from others.
   std::vector<const TensorView*> LeftOut() const;
 
-  /// Returns the tensor of this name if it is a parameter of this shape and type; else notes why not and returns null.
+  /// Returns the tensor of this name if it is a parameter of this shape and type; else records why not and returns
+  /// null.
   enum class Types { kFloats, kFloatsOrGroups, kBytes };
   const TensorView* Require(const std::string& name, std::span<const uint64_t> shape, Types types = Types::kFloats);
 
-  /// The tensor that a part is in, and where in its rows it begins.
+  /// The tensor with a part, and where in its rows it begins.
   struct Place {
     Spelling spelling;
-    size_t rows, begin;  ///< of the tensor, of one expert where those of all are stacked; of the part
+    size_t rows, begin;  ///< of the tensor (of one expert if all are stacked); of the part
   };
 
-  /// Parts of one name lie one after the other, by turns, or where they say.
+  /// Parts with the same name follow each other, alternate row by row, or are at explicit places.
   template <class Parts, class RowsOf>
   std::vector<Place> PlacesOf(const Parts& parts, std::optional<size_t> layer, RowsOf rows_of) const {
     std::vector<Place> places;
@@ -93,15 +94,14 @@ class TensorFinder {
     return places;
   }
 
-  /// Returns the rows of a part of a matrix, of a tensor that is required; where those of all experts are stacked, one
-  /// expert's.
+  /// Returns the rows of a part of a matrix, whose tensor is required; if all experts are stacked, one expert's.
   TensorRows RequireRows(const Part& part, const Place& place, size_t cols);
 
   /// The same of an array, whose rows are its outermost axis.
   TensorRows RequireArray(const ArrayPart& part, const Place& place);
 
  private:
-  // A tensor that a part is in; where it holds all experts, which of them the part is of.
+  // The tensor with a part. If it holds all experts, the index of the part's.
   struct Holder {
     std::string name;
     std::optional<ExpertIndex> stacked;
@@ -112,15 +112,15 @@ class TensorFinder {
     TensorView view;
   };
 
-  /// The part of a tensor's name that is that of its layer.
+  /// The part of a tensor's name that identifies its layer.
   std::string_view LayerOf(std::string_view tensor) const;
 
-  /// Those that have something to predict a second token with, and nothing that was asked for (DeepSeek-V3,
-  /// arXiv:2412.19437, section 2.2).
+  /// Layers with tensors for predicting a second token, of which no parameter needs any (DeepSeek-V3, arXiv:2412.19437,
+  /// section 2.2).
   std::set<std::string_view> PredictingLayers() const;
 
-  /// GGUF files leave out axes of one element where they are not the first, and divide a vector into its groups, or
-  /// join them.
+  /// GGUF files leave out axes of one element unless they are the first, and split a vector into its groups, or join
+  /// them.
   bool IsOfShape(const TensorView& tensor, std::span<const uint64_t> shape) const;
 
   /// Whether the first shape is that of a matrix whose rows, one after the other, are the vector of the second.
@@ -130,24 +130,24 @@ class TensorFinder {
 
   static Holder HolderOf(const Place& place, const std::optional<ExpertIndex>& expert);
 
-  /// Requires a tensor of matrices of `shape`, as many as `holder` says.
+  /// Requires a tensor of stacked matrices of `shape`; `holder` gives their number.
   const TensorView* RequireStacked(const Holder& holder, const Place& place, std::vector<uint64_t> shape,
                                    bool may_be_grouped);
 
-  /// The bytes of the matrix of a tensor that `holder` is about.
+  /// The bytes of the matrix that `holder` selects in a tensor.
   static std::span<const std::byte> BytesOf(const TensorView& tensor, const Holder& holder);
 
-  /// Adds a view of what `count` rows are made of, `bytes` of the tensor's.
+  /// Adds a view of the source of `count` rows, `bytes` of the tensor's.
   TensorView& AddSlice(const TensorView& tensor, size_t count, std::span<const std::byte> bytes);
 
-  /// Returns `count` rows of a tensor, or null for null. Of a tensor that is transposed `cols` is their length, else 0.
+  /// Returns `count` rows of a tensor, or null for null. For a transposed tensor `cols` is their length, else 0.
   TensorRows Take(const TensorView* tensor, const Holder& holder, const Place& place, size_t count, size_t cols);
 
-  /// The same of `count` rows of `cols` elements that are the columns of `cols` rows of their tensor. Groups of weights
-  /// do not outlive that, and become floats.
+  /// The same for `count` rows of `cols` elements that are the columns of `cols` rows of their tensor. Groups of
+  /// weights cannot be transposed, so they become floats.
   TensorRows RequireTurned(const Holder& holder, const Place& place, size_t count, size_t cols);
 
-  /// The same of rows of `cols` weights in MXFP4, which are codes and, in a tensor of its own, scales.
+  /// The same for rows of `cols` weights in MXFP4, which are codes and, in a separate tensor, scales.
   TensorRows RequireMxfp4(const Holder& holder, const Place& place, size_t count, size_t cols);
 
   static RowOrder OrderOf(const Place& place, size_t count);

@@ -29,11 +29,11 @@ Result<void> ReadAll(int fd, std::string_view name, std::span<std::byte> bytes);
 
 }  // namespace internal
 
-/// Reads from and writes to a descriptor that the caller owns and keeps open: a socket, a pipe, an open file. A peer
-/// that went away is an error, not a signal, where the descriptor is a socket.
+/// Reads from and writes to a descriptor that the caller owns and keeps open: a socket, a pipe, an open file. If the
+/// descriptor is a socket, a peer that went away is an error, not a signal.
 class FdStream {
  public:
-  // `name` stands in errors.
+  // Errors contain `name`.
   FdStream(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
 
   Result<void> Write(std::span<const std::byte> bytes) { return internal::WriteAll(fd_, name_, bytes); }
@@ -44,7 +44,7 @@ class FdStream {
   std::string name_;
 };
 
-/// A regular file to be read; for pipes and devices there is FdStream. Move-only.
+/// A regular file to be read; for pipes and devices use FdStream. Move-only.
 class FileSource {
  public:
   static Result<FileSource> Open(const std::filesystem::path& path);
@@ -58,26 +58,27 @@ class FileSource {
   std::string name_;
 };
 
-/// A file that appears whole or not at all, when it is committed. Until then its bytes have no name and go with their
-/// writer, however that ends. On file systems that know no files without a name, and where the caller prefers it, they
-/// are a temporary file beside it, whose name goes on after that of the file; a writer that is killed leaves that for
-/// RemoveUnfinishedFiles. Move-only.
-/// Errors name the file: kInvalidArgument for a folder, a device, a pipe or a socket of that name; kNotFound where its
-/// folder is missing; kResourceExhausted for a full disk; kFailedPrecondition for whatever else the system refuses.
+/// A file that appears whole or not at all, when it is committed. Until then its bytes have no name, and they vanish
+/// with their writer, even if it is killed. If the file system does not support files without a name, or if the
+/// caller prefers it, the bytes are in a temporary file in the same folder, whose name begins with that of the file.
+/// If its writer is killed, RemoveUnfinishedFiles removes it. Move-only.
+/// Errors name the file: kInvalidArgument if a folder, a device, a pipe or a socket has that name; kNotFound if its
+/// folder is missing; kResourceExhausted if the disk is full; kFailedPrecondition for other errors of the system.
 class FileSink {
  public:
-  // What a file is until it is committed.
+  // The state of a file until it is committed.
   enum class Unfinished {
-    kNameless,  ///< nothing, where the file system can do that
-    kNamed,     ///< a temporary file: several times as fast for small files, and the folder's owner cleans up
+    kNameless,  ///< no directory entry, if the file system supports that
+    kNamed,     ///< a temporary file: several times as fast for small files; the folder's owner removes leftovers
   };
 
-  /// A file that the user names. A link is followed, and the file that it names replaced. What is replaced hands on its
-  /// mode, and its owner and group where we may give them; a new file has `mode`, less what umask takes.
+  /// Creates a file that the user names. A link is followed, and the file that it names is replaced. The new file gets
+  /// the mode of the file that it replaces, and its owner and group if the system permits. If there was no file, it has
+  /// `mode`, less umask.
   static Result<FileSink> Create(const std::filesystem::path& path, mode_t mode = kPrivateFile);
 
-  /// A file that a program keeps for itself, perhaps where others can put things in its way. A link is replaced, not
-  /// followed, and the file is new in all respects: ours, with `mode`, less what umask takes.
+  /// Creates a file for the program's own use, possibly in a folder that others may write to. A link is replaced, not
+  /// followed. The file is new in all respects: it belongs to this user and has `mode`, less umask.
   static Result<FileSink> CreateAnew(const std::filesystem::path& path, mode_t mode,
                                      Unfinished unfinished = Unfinished::kNameless);
 
@@ -87,28 +88,29 @@ class FileSink {
 
   Result<void> Write(std::span<const std::byte> bytes);
 
-  /// To be called once. After an error the file that was there stays, unless only the folder's sync failed.
+  /// Publishes the file. May be called once. After an error the previous file is unchanged, unless only the folder's
+  /// sync failed.
   Result<void> Commit(SyncPolicy sync = SyncPolicy::kDataAndFolder);
 
  private:
-  static constexpr int kMaxAttempts = 100;  ///< at a name that nobody has yet
+  static constexpr int kMaxAttempts = 100;  ///< at finding a name that is not taken
 
   FileSink(internal::Descriptor file, std::filesystem::path path, std::string temporary)
       : file_(std::move(file)), path_(std::move(path)), temporary_(std::move(temporary)) {}
 
-  /// The name by which the system knows an open file of this process.
+  /// The path by which the system refers to an open file of this process.
   static std::string NameOfOpen(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
   static Result<FileSink> Begin(std::filesystem::path path, mode_t mode);
 
   static Result<FileSink> BeginNamed(std::filesystem::path path, mode_t mode);
 
-  /// Gives a file without a name one beside that of the file that it is to be: a name cannot be taken over in one step.
+  /// Links a file without a name under a temporary name beside its target: linking cannot replace an existing file.
   bool GiveName();
 
   internal::Descriptor file_;
   std::filesystem::path path_;
-  std::string temporary_;  ///< empty while the file has no name, and once committed
+  std::string temporary_;  ///< empty while the file has no name, and after the commit
 };
 
 }  // namespace skald

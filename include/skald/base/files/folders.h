@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folders: making them so that a power cut does not take them back, and clearing away what killed writers left in them.
+// Folders: makes them durable against a power cut, and removes files that killed writers left.
 
 #ifndef SKALD_BASE_FILES_FOLDERS_H_
 #define SKALD_BASE_FILES_FOLDERS_H_
@@ -22,18 +22,18 @@
 
 namespace skald {
 
-/// What a file that was written survives. In all cases it outlives its writer, kill -9 included.
+/// Events that a written file survives. With every policy it survives the end of its writer, kill -9 included.
 enum class SyncPolicy {
   kNone,           ///< a power cut may leave it empty or in part
-  kData,           ///< a power cut leaves it whole or, where it was written just before, not at all
-  kDataAndFolder,  ///< a power cut leaves it whole
+  kData,           ///< after a power cut it is whole or, if it was written just before, missing
+  kDataAndFolder,  ///< after a power cut it is whole
 };
 
-/// Permissions of what holds somebody's conversations: the owner's alone.
+/// Permissions of files that hold conversations: for the owner alone.
 inline constexpr mode_t kPrivateFile = 0600;
 inline constexpr mode_t kPrivateFolder = 0700;
 
-/// Files of killed writers are nobody's when they were not written to for so long.
+/// A temporary file that was not written to for so long belongs to a killed writer.
 inline constexpr int64_t kStaleSeconds = 600;
 
 namespace internal {
@@ -41,8 +41,8 @@ namespace internal {
 /// Makes a folder's list of names durable. An empty path is the current folder, as in the parent of "file".
 Result<void> SyncFolder(const std::filesystem::path& path);
 
-/// Calls visit(dirent) for whatever is in a folder, nothing where there is none. Errors: kFailedPrecondition. (The
-/// standard library's iterators report a signal as an error, and end the program where they find no memory.)
+/// Calls visit(dirent) for each entry of a folder; a missing folder has none. Errors: kFailedPrecondition. (The
+/// standard library's iterators report a signal as an error, and end the program if memory runs out.)
 template <class Visit>
 Result<void> ForEachEntry(const std::filesystem::path& path, Visit visit) {
   struct Close {
@@ -62,25 +62,25 @@ Result<void> ForEachEntry(const std::filesystem::path& path, Visit visit) {
   }
 }
 
-/// The end of a temporary file's name: ".<process>-<seconds>-<nanoseconds>.tmp". Rarely the same twice, even in
-/// processes that do not know of each other.
+/// The end of a temporary file's name: ".<process>-<seconds>-<nanoseconds>.tmp". Rarely repeats, even across processes
+/// on different machines.
 std::string UniqueSuffix();
 
-/// Returns `name` without such an end, or nothing where it has none.
+/// Returns `name` without the suffix, or an empty view if it has none.
 std::string_view WithoutUniqueSuffix(std::string_view name);
 
 }  // namespace internal
 
-/// Makes the folder at `path`, and those above it that are missing, unless it is there; an existing one keeps its mode.
-/// With SyncPolicy::kDataAndFolder the names of all that were made are durable. Errors name the folder:
-/// kFailedPrecondition for whatever the system refuses or a file in the way.
+/// Makes the folder at `path` and its missing parents. An existing folder keeps its mode. With
+/// SyncPolicy::kDataAndFolder the names of all new folders are durable. Errors name the folder: kFailedPrecondition if
+/// the system refuses or a file has that name.
 Result<void> MakeFolder(const std::filesystem::path& path, mode_t mode = kPrivateFolder,
                         SyncPolicy sync = SyncPolicy::kDataAndFolder);
 
-/// Removes temporary files of FileSink (fd_io.h) from `folder` whose writer was killed: those of ours that nobody has
-/// written to for kStaleSeconds, and that were to become a file of whose name is_ours(std::string_view) says so. What
-/// cannot be removed stays; a folder that is missing has none. For file systems on which a file cannot be without a
-/// name; on others nothing is left to remove. Error: kFailedPrecondition for a folder that cannot be read.
+/// Removes temporary files of FileSink (fd_io.h) from `folder` whose writer was killed: files of this user that were
+/// not written to for kStaleSeconds, and whose target name satisfies is_ours(std::string_view). A file that cannot be
+/// removed stays; a missing folder has no such files. Only needed on file systems without nameless files. Error:
+/// kFailedPrecondition if the folder cannot be read.
 template <class IsOurs>
 Result<void> RemoveUnfinishedFiles(const std::filesystem::path& folder, IsOurs is_ours) {
   return NoThrow(folder.native(), [&]() -> Result<void> {

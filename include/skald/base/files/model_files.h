@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which files' bytes are the model at a path. The one answer for whoever opens a model (weights/files/checkpoint.h),
-// notices that it changed (weights/packed_files/packed_source.h) or names state after it (store/snapshots/identity.h):
-// a file that one of them overlooks would let the state of one model reach another.
+// The files whose bytes are the model at a path. Opening a model (weights/files/checkpoint.h), noticing that it changed
+// (weights/packed_files/packed_source.h) and naming state after it (store/snapshots/identity.h) all use this one
+// answer: a file that one of them overlooked would let the state of one model reach another.
 
 #ifndef SKALD_BASE_FILES_MODEL_FILES_H_
 #define SKALD_BASE_FILES_MODEL_FILES_H_
@@ -16,20 +16,20 @@
 namespace skald {
 
 struct ModelFiles {
-  /// What holds parameters; at least one file, shards in the order of their names.
+  /// The files with parameters, at least one; shards in the order of their names.
   std::vector<std::filesystem::path> weights;
-  /// What lists the shards, and what it says of them; empty where one file is all.
+  /// The file that lists the shards, and its content; empty if there is a single file.
   std::filesystem::path index = {};
   ShardIndex shards = {};
 
-  /// All of them, in the order of their names.
+  /// All files, in the order of their names.
   std::vector<std::filesystem::path> all() const;
 };
 
-/// Returns the files of the model at `path`: of a folder model.safetensors or, where there is none, the shards that
-/// model.safetensors.index.json lists; of such an index (*.json) its shards; else the file itself, whatever kind it is.
-/// Reads the index alone: whether there are the files that are named, and whether they hold a model, shows when they
-/// are opened. Errors: kNotFound for a folder with neither file; those of ReadShardIndex.
+/// Returns the files of the model at `path`. In a folder: model.safetensors or, if it is missing, the shards that
+/// model.safetensors.index.json lists. For such an index (*.json): its shards. Otherwise: the file itself, of any kind.
+/// Reads the index alone. Whether the named files exist and hold a model is checked when they are opened. Errors:
+/// kNotFound for a folder with neither file; those of ReadShardIndex.
 Result<ModelFiles> ModelFilesAt(const std::filesystem::path& path);
 
 }  // namespace skald

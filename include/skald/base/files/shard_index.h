@@ -15,7 +15,7 @@
 
 namespace skald {
 
-/// Most bytes of an index that is read.
+/// Largest index that is read, in bytes.
 inline constexpr uint64_t kMaxShardIndex = 100'000'000;
 
 /// File name of a shard -> the tensors that the index promises in it.

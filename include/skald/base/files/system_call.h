@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The system's calls on files, with what every caller needs: signals that interrupt them, descriptors that close
-// themselves, errors as sentences.
+// File system calls with the handling that every caller needs: calls interrupted by signals are repeated, descriptors
+// close themselves, errors are sentences.
 
 #ifndef SKALD_BASE_FILES_SYSTEM_CALL_H_
 #define SKALD_BASE_FILES_SYSTEM_CALL_H_
@@ -18,7 +18,7 @@
 
 namespace skald::internal {
 
-/// Returns call(), made again as long as a signal interrupts it.
+/// Returns call(), repeated while a signal interrupts it.
 template <class Call>
 auto Uninterrupted(Call call) {
   auto result = call();
@@ -26,10 +26,10 @@ auto Uninterrupted(Call call) {
   return result;
 }
 
-/// The error of the last system call, about `what`.
+/// Returns the error of the last system call, about `what`.
 Failure SystemFailure(std::string_view what, int code = errno);
 
-/// A descriptor that is closed with its owner.
+/// A descriptor that its owner's destructor closes. Move-only.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -39,26 +39,25 @@ class Descriptor {
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
 
-  /// Returns -1 and leaves errno where the system has something to report. Closed it is in any case, also where a
-  /// signal interrupts the call.
+  /// Closes the descriptor, even if a signal interrupts the call. Returns -1 and leaves errno if the system reports an
+  /// error.
   int Close() { return fd_ < 0 || ::close(release()) == 0 || errno == EINTR ? 0 : -1; }
 
  private:
   int fd_;
 };
 
-/// How to open what should be a regular file. Without O_NONBLOCK the name of a pipe would keep us waiting for whoever
-/// writes to it.
+/// Flags to open what should be a regular file. Without O_NONBLOCK, opening a pipe would block until it has a writer.
 inline constexpr int kOpenToRead = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 
-/// Refuses what is no regular file: a folder, a device, a pipe, a socket.
+/// Refuses everything that is not a regular file: a folder, a device, a pipe, a socket.
 Result<void> CheckRegular(const struct stat& status, std::string_view name);
 
 Descriptor OpenFile(const char* path, int flags, mode_t mode = 0);
 
-/// True if nobody but ourselves and root can have written what the open file holds: a regular file that belongs to one
-/// of the two, and that its group and others may not write to. Ask before believing a file in a folder where others may
-/// put files too. Of the descriptor, not the name: a name may stand for another file a moment later.
+/// Returns whether only this user or root can have written the open file: it is a regular file that belongs to one of
+/// them, and neither its group nor others may write to it. Check this before trusting a file in a folder that others
+/// may write to. Takes the descriptor, not the name, because a name may refer to another file a moment later.
 bool IsTrustedFile(int fd);
 
 }  // namespace skald::internal

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads named fields of a JSON object that may hold anything. Each read checks type and range; the first that
-// fails leaves its sentence in an Error that objects inside each other share, and reading goes on with
-// harmless values, so that a caller checks for an error once, at the end. Nothing throws.
+// Reads named fields of a JSON object with any content. Each read checks type and range. The first failure stores its
+// sentence in an Error that nested objects share; reading continues with harmless values, so that a caller checks for
+// an error once, at the end. Nothing throws.
 
 #ifndef SKALD_BASE_JSON_JSON_FIELDS_H_
 #define SKALD_BASE_JSON_JSON_FIELDS_H_
@@ -21,17 +21,17 @@
 
 namespace skald::internal {
 
-/// Which fields of an object somebody asked for, by their names with the prefix; of those inside other objects too.
+/// The fields of an object that were requested, by their names with the prefix, those of nested objects included.
 struct FieldsRead {
   std::set<std::string> names;
-  std::set<std::string> objects;  ///< of these, those that were read field by field
+  std::set<std::string> objects;  ///< the objects among them that were read field by field
 };
 
-/// A view of a JSON object; refers to all that it is made from.
+/// A view of a JSON object; refers to everything that it is made from.
 class JsonFields {
  public:
-  // `defaults`, which may be null, stands in for fields that `object` lacks. Errors put `prefix` before the
-  // name. `read`, which may be null, learns of each field that is asked for.
+  // `defaults`, which may be null, supplies fields that `object` lacks. Errors put `prefix` before the name. `read`,
+  // which may be null, records each field that is requested.
   JsonFields(const nlohmann::json* object, const nlohmann::json* defaults, std::string prefix,
              std::optional<Error>* error, FieldsRead* read = nullptr)
       : object_(object), defaults_(defaults), prefix_(std::move(prefix)), error_(error), read_(read) {}
@@ -49,14 +49,14 @@ class JsonFields {
     return value == holder->end() || value->is_null() ? nullptr : &*value;
   }
 
-  // The functions below return the field, or `fallback` where it is absent or null; without one it must be
-  // there.
+  // The functions below return the field, or `fallback` if it is absent or null. Without a fallback the field must be
+  // present.
 
   int Integer(const char* name, int min, int max, std::optional<int> fallback = {}) const {
     const nlohmann::json* value = FindOrFail(name, fallback.has_value());
     if (value == nullptr) return fallback.value_or(max);
     if (value->is_number_integer()) {
-      const auto number = value->get<int64_t>();  // negative also for what is beyond int64_t
+      const auto number = value->get<int64_t>();  // negative also if it exceeds int64_t
       if (number >= min && number <= max) return static_cast<int>(number);
     }
     WrongValue(name, *value, "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
@@ -64,7 +64,7 @@ class JsonFields {
   }
 
   int Size(const char* name, std::optional<int> fallback = {}) const {
-    constexpr int kMaxSize = 1 << 24;  // beyond every model there is
+    constexpr int kMaxSize = 1 << 24;  // larger than in any model
     return Integer(name, 1, kMaxSize, fallback);
   }
 
@@ -73,13 +73,13 @@ class JsonFields {
     if (value == nullptr) return fallback.value_or(1.0);
     if (value->is_number()) {
       const double number = value->get<double>();
-      if (number >= 1e-30 && number <= 1e30) return number;  // a float holds it
+      if (number >= 1e-30 && number <= 1e30) return number;  // a float can hold it
     }
     WrongValue(name, *value, "a number from 1e-30 to 1e30");
     return 1.0;
   }
 
-  /// Returns an array of `count` positive numbers, which must be there.
+  /// Returns an array of `count` positive numbers, which must be present.
   std::vector<float> PositiveFloats(const char* name, size_t count) const {
     std::vector<float> numbers;
     const nlohmann::json* value = FindOrFail(name, /*optional=*/false);
@@ -136,13 +136,13 @@ class JsonFields {
     }
   }
 
-  /// Refuses a field that is there, is not null, and is not the one value that Skald supports.
+  /// Refuses a field that is present, is not null, and is not the one value that Skald supports.
   void Expect(const char* name, const nlohmann::json& supported) const {
     const nlohmann::json* value = Find(name);
     if (value != nullptr && *value != supported) Unsupported(name, *value, Show(supported));
   }
 
-  /// `why_needed` goes on with the sentence.
+  /// Reports a missing field; `why_needed` continues the sentence.
   void Missing(const char* name, const std::string& why_needed = "") const {
     Report(ErrorCode::kNotFound, name, "is missing or null" + why_needed);
   }
@@ -155,7 +155,7 @@ class JsonFields {
   }
 
   void Unsupported(const char* name, const nlohmann::json& value, const std::string& supported) const {
-    Report(ErrorCode::kUnsupported, name, "is " + Show(value) + "; what Skald supports is " + supported);
+    Report(ErrorCode::kUnsupported, name, "is " + Show(value) + "; Skald supports only " + supported);
   }
 
   /// Refuses a field that nothing reads in a file of this kind.
@@ -176,7 +176,7 @@ class JsonFields {
     if (!*error_) *error_ = Error{code, prefix_ + name + " " + what};
   }
 
-  /// One short line of ASCII. (Printing containers would recurse as deep as they are nested.)
+  /// Returns the value as one short line of ASCII. (Printing containers would recurse as deep as they are nested.)
   static std::string Show(const nlohmann::json& value) {
     constexpr size_t kMaxShown = 60;
     if (value.is_object()) return "an object";

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON values out of texts, also where memory may run out. nlohmann::json's destructor lists what a value holds, for
-// which it needs memory; where there is none it ends the program. So values are built under the eyes of a JsonGuard,
-// which takes them apart from the leaves on, and without temporary values that hold others: never from initializer
-// lists. Nor does a null become an object or an array by itself: it would be half of one where there is no memory for
-// the other half.
+// JSON values built from texts, even if memory may run out. nlohmann::json's destructor allocates a list of a value's
+// content; if that fails, it ends the program. So values are built under a JsonGuard, which dismantles them from the
+// leaves up, and without temporary values that contain others: never from initializer lists. A null also does not
+// become an object or an array implicitly: if memory ran out, it would be half constructed.
 
 #ifndef SKALD_BASE_JSON_JSON_TREE_H_
 #define SKALD_BASE_JSON_JSON_TREE_H_
@@ -24,10 +23,10 @@
 
 namespace skald::internal {
 
-/// Empties a value without asking for memory.
+/// Empties a value without allocating.
 void Dismantle(nlohmann::json& value) noexcept;
 
-/// Dismantles a value before it goes: declare it right behind the value.
+/// Dismantles a value before it is destroyed: declare it right after the value.
 class JsonGuard {
  public:
   explicit JsonGuard(nlohmann::json& value) : value_(value) {}
@@ -39,14 +38,14 @@ class JsonGuard {
   nlohmann::json& value_;
 };
 
-/// What becomes of a name that an object gives twice.
+/// The treatment of a name that an object gives twice.
 enum class RepeatedNames {
-  kLastCounts,  ///< the value is the last one's, the place the first one's
+  kLastCounts,  ///< the last value, at the first one's place
   kRefused,     ///< parsers commonly keep one of them, so two programs could read one text differently
 };
 
-/// Builds a value from the parts of a text, in place. `Tree` is nlohmann::json, or ordered_json, which keeps the order
-/// of names and would search all of an object's names for each one that is added.
+/// Builds a value from the parts of a text, in place. `Tree` is nlohmann::json or ordered_json. The latter keeps the
+/// order of names; without an index it would search all names of an object for each one that is added.
 template <class Tree>
 class JsonTreeBuilder final : public JsonEvents {
  public:
@@ -55,7 +54,7 @@ class JsonTreeBuilder final : public JsonEvents {
   explicit JsonTreeBuilder(Tree& root, RepeatedNames same_names = RepeatedNames::kLastCounts)
       : next_(&root), same_names_(same_names) {}
 
-  /// Continues a sentence about the text; empty where nothing is wrong with it.
+  /// A sentence fragment about the text; empty if there is no error.
   const std::string& complaint() const { return complaint_; }
 
   bool start_object(size_t /*elements*/) override { return Open(Json::value_t::object); }
@@ -116,7 +115,7 @@ class JsonTreeBuilder final : public JsonEvents {
     }
   }
 
-  /// Where the next value goes: behind its name, or at the end of an array.
+  /// Where the next value goes: after its name, or at the end of an array.
   Tree& Place() {
     if (next_ != nullptr) return *std::exchange(next_, nullptr);
     return open_.back().value->emplace_back(nullptr);
@@ -144,8 +143,8 @@ class JsonTreeBuilder final : public JsonEvents {
 };
 using JsonBuilder = JsonTreeBuilder<nlohmann::json>;
 
-/// Parses `text` into `root`, which its caller guards where memory may run out. Returns "" or a complaint that
-/// continues a sentence about the text; `root` is then a part of what was read.
+/// Parses `text` into `root`, which the caller guards if memory may run out. Returns "" or a sentence fragment about
+/// the text; `root` then holds a part of it.
 template <class Tree>
 std::string ParseJson(std::string_view text, Tree& root, const JsonLimits& limits = {},
                       RepeatedNames same_names = RepeatedNames::kLastCounts) {

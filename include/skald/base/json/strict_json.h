@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON from a file that nobody vouches for: with no name twice in one object, and with no more levels than such files
-// have.
+// JSON from an untrusted file: no name twice in one object, and no more levels than such files need.
 
 #ifndef SKALD_BASE_JSON_STRICT_JSON_H_
 #define SKALD_BASE_JSON_STRICT_JSON_H_
@@ -16,11 +15,10 @@
 
 namespace skald::internal {
 
-/// Deeper than any file that is read here goes.
+/// Deeper than any file that is read here.
 inline constexpr size_t kMaxStrictJsonDepth = 8;
 
-/// Parses `text` into `root`, which its caller guards. Returns "" or a complaint that continues a sentence about the
-/// text.
+/// Parses `text` into `root`, which its caller guards. Returns "" or a sentence fragment about the text.
 inline std::string ParseStrictJson(std::string_view text, nlohmann::json& root) {
   return ParseJson(text, root, {.depth = kMaxStrictJsonDepth}, RepeatedNames::kRefused);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activation: the nonlinear functions that layers apply elementwise, ours and those of a user's own.
+// Activation: the nonlinear functions that layers apply elementwise, built in or defined by a user.
 
 #ifndef SKALD_BASE_NUMBERS_ACTIVATION_H_
 #define SKALD_BASE_NUMBERS_ACTIVATION_H_
@@ -18,12 +18,12 @@ enum class Activation : uint8_t {
   kGeluTanh,     ///< the tanh approximation of GELU, Hendrycks and Gimpel 2016 (arXiv:1606.08415)
   kGeluErf,      ///< the exact, erf form
   kReluSquared,  ///< max(x, 0)^2, So et al. 2021 (arXiv:2109.08668)
-  // A gate alone: of gate g and up u, both kept from growing beyond 7, g sigmoid(1.702 g) (u + 1)
+  // Only as a gate: for gate g and up u, both clamped to 7, g sigmoid(1.702 g) (u + 1)
   // (https://github.com/openai/gpt-oss, gpt_oss/torch/model.py).
   kClampedSwiglu,
 };
 
-/// The names that Hugging Face's config.json uses.
+/// The names in Hugging Face's config.json.
 constexpr std::string_view NameOf(Activation activation) {
   switch (activation) {
     case Activation::kSilu:
@@ -40,8 +40,9 @@ constexpr std::string_view NameOf(Activation activation) {
   return "unknown";
 }
 
-/// A function of a user's own: an object that is called with one element and gives one. It says, as layers do
-/// (component.h), its name and the members that change a number:
+/// A user's own function: an object that is called with one element and returns one. Like a layer (component.h), it has
+/// a
+/// name and lists the members that change a number:
 ///   struct Softsign {
 ///     static constexpr std::string_view kName = "softsign";
 ///     friend constexpr bool operator==(const Softsign&, const Softsign&) = default;
@@ -60,8 +61,8 @@ concept OwnActivation = std::copyable<F> && std::equality_comparable<F> && requi
 template <class F>
 concept AnyActivation = std::same_as<F, Activation> || OwnActivation<F>;
 
-/// Names a type of layers that applies an activation of type F. Ours is a member of the layer, a user's own a part of
-/// the layer's type.
+/// Names a type of layers that applies an activation of type F. A built-in activation is a member of the layer; a
+/// user's own is part of the layer's type.
 template <AnyActivation F>
 constexpr FixedText NameWithActivation(std::string_view layer) {
   if constexpr (OwnActivation<F>) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes and reads plain data as little-endian bytes. The reader trusts nothing: it never reads past its end, and no
-// length that it reads makes it allocate more than the bytes that are there could fill.
+// Writes and reads plain data as little-endian bytes. The reader checks everything: it never reads past its end, and no
+// length makes it allocate more than the remaining bytes could fill.
 
 #ifndef SKALD_BASE_NUMBERS_BYTE_CODEC_H_
 #define SKALD_BASE_NUMBERS_BYTE_CODEC_H_
@@ -40,7 +40,7 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Once a read fails all later ones do, and return zeros or nothing; ask ok() at the end.
+/// After a failed read all later ones fail too, and return zeros or empty values; check ok() at the end.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -62,10 +62,10 @@ class ByteReader {
     return GetElements<T>(GetCount(sizeof(T)));
   }
 
-  /// A list of characters, where it lies.
+  /// A view of a list of characters, in place.
   std::string_view GetText();
 
-  /// The elements of a list whose length was read and looked at before.
+  /// Reads the elements of a list whose length was read and checked before.
   template <class T>
   std::vector<T> GetElements(size_t count) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -76,7 +76,8 @@ class ByteReader {
     return values;
   }
 
-  /// A number of things that follow, each of which takes at least `min_bytes`; more than could be there is a failure.
+  /// Reads a number of elements that follow, each of at least `min_bytes`; fails if the remaining bytes cannot hold so
+  /// many.
   size_t GetCount(size_t min_bytes);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A SHA-256 digest as a plain value, for whoever compares digests and computes none (base/numbers/sha256.h).
+// A SHA-256 digest as a plain value, for code that compares digests but computes none (base/numbers/sha256.h).
 
 #ifndef SKALD_BASE_NUMBERS_DIGEST_H_
 #define SKALD_BASE_NUMBERS_DIGEST_H_
@@ -11,10 +11,10 @@
 
 namespace skald {
 
-/// All zeros stand for nothing, where there may be nothing.
+/// All zeros mean no digest, for members that may have none.
 using Sha256Digest = std::array<std::byte, 32>;
 
-/// Returns the first of its hexadecimal digits, which tell digests apart for people.
+/// Returns the first hexadecimal digits, which tell digests apart for people.
 std::string ShortHex(const Sha256Digest& digest);
 
 }  // namespace skald

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fingerprints of plain values, at compile time too: 64 bits that are the same on every machine. For values that nobody
-// has a reason to forge; what comes from outside is told apart by SHA-256 (base/numbers/sha256.h).
+// Fingerprints of plain values, at compile time too: 64 bits that are the same on every machine. They do not resist
+// forgery; data from outside is identified by SHA-256 (base/numbers/sha256.h).
 
 #ifndef SKALD_BASE_NUMBERS_FINGERPRINT_H_
 #define SKALD_BASE_NUMBERS_FINGERPRINT_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed matrices of any type, those of group-quantised ones (base/numbers/group_types.h) among them, and the
-// activations that the latter are multiplied by (arithmetic contract, R2).
+// Packed matrices of any type, group-quantised ones (base/numbers/group_types.h) included, and the activations that
+// group-quantised matrices are multiplied by (arithmetic contract, R2).
 
 #ifndef SKALD_BASE_NUMBERS_GROUP_LAYOUT_H_
 #define SKALD_BASE_NUMBERS_GROUP_LAYOUT_H_
@@ -32,13 +32,13 @@ decltype(auto) VisitTypes(WeightTypeList<First, Others...>, DType type, Function
 }  // namespace internal
 
 /// Calls `function.template operator()<T>()` with the C++ type in which a matrix of this type is packed. kF16, which is
-/// none, counts as the last one.
+/// not packed, counts as the last one.
 template <class Function>
 decltype(auto) VisitWeightType(DType type, Function&& function) {
   return internal::VisitTypes(AllWeights{}, type, function);
 }
 
-/// What K of a packed matrix is padded to, and the bytes of a packed matrix [n, k].
+/// The multiple to which K of a packed matrix is padded, and the bytes of a packed matrix [n, k].
 template <class T>
 constexpr size_t PaddedK(size_t k) {
   if constexpr (kIsGrouped<T>)
@@ -71,9 +71,9 @@ inline constexpr size_t kActivationBlock = 256;
 /// Groups of activations, whose codes lie together, and the finest grouping of their sums.
 inline constexpr size_t kActivationGroup = 32, kActivationSum = 16;
 
-/// Rows of activations as int8: value = scale * code, a scale for each block of kActivationBlock terms. Sixteen rows
-/// lie together, group by group, so that a group of them is one AMX tile; few rows lie in eights, and a single row by
-/// itself. Kernels read the rows that pad the last ones along with them, for sums that nobody reads: they are zeros.
+/// Rows of activations as int8: value = scale * code, with a scale for each block of kActivationBlock terms. Sixteen
+/// rows are stored together, group by group, so that a group of them is one AMX tile; a few rows are stored in blocks
+/// of eight, and a single row by itself. Kernels also read the padding rows, whose sums are discarded: they are zeros.
 /// Does not own its memory.
 struct QuantizedRows {
   size_t height;    ///< 1 for one row, 8 for up to 8, else 16
@@ -92,14 +92,14 @@ struct QuantizedRows {
   /// `memory` holds Bytes(rows, padded_k).
   static QuantizedRows In(std::byte* memory, size_t rows, size_t padded_k);
 
-  /// Where term k of a row is found; k is a multiple of what the array counts.
+  /// The address of term k of a row; k is a multiple of the array's granularity.
   int8_t* CodesAt(size_t row, size_t k) const;
   float* ScaleAt(size_t row, size_t k) const;
   int16_t* SumAt(size_t row, size_t k) const;
 };
 
-/// What a matrix of T is multiplied by: T in the order of PreparedIndex, or quantised rows. T may be const where they
-/// are read.
+/// The left operand of a product with a matrix of T: T in the order of PreparedIndex, or quantised rows. T may be const
+/// if they are only read.
 template <class T>
 using Prepared = std::conditional_t<kIsGrouped<std::remove_const_t<T>>, QuantizedRows, T*>;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The group-quantised types of packed matrices: one struct each, which holds some neighbouring terms of 16 outputs, a
-// pack. A panel, 16 outputs, is an array of packs. A matrix lies as base/numbers/packed_layout.h says with four
-// neighbouring k of one output in a lane, and each group of codes lies near its scales, so that weights are read in
+// pack. A panel, 16 outputs, is an array of packs. A matrix is laid out as in base/numbers/packed_layout.h, with four
+// neighbouring k of one output in a lane. Each group of codes is stored near its scales, so that weights are read in
 // order and each byte once. The padding of N and K has scales and codes of zero.
 //
-// A type says how many terms a pack and a group have (kTerms, kGroup). Codes are [group][k / 4][output][k % 4] in
-// bytes, or in fewer bits as CodePlanes says.
+// A type gives the number of terms of a pack and of a group (kTerms, kGroup). Codes are [group][k / 4][output][k % 4]
+// in bytes, or in fewer bits as in CodePlanes.
 
 #ifndef SKALD_BASE_NUMBERS_GROUP_TYPES_H_
 #define SKALD_BASE_NUMBERS_GROUP_TYPES_H_
@@ -24,13 +24,13 @@
 
 namespace skald {
 
-/// The fewest terms of a pack, of which activations are padded to a multiple: so many that the scales of 16 outputs
-/// fill whole cache lines.
+/// The fewest terms of a pack; activations are padded to a multiple of it. It is large enough for the scales of 16
+/// outputs to fill whole cache lines.
 inline constexpr size_t kGroupPadding = 64;
 
-/// Codes of kBits bits of kPlaneTerms neighbouring terms of 16 outputs: kRows rows of four terms each, whose bits lie
-/// apart. The low plane has two bits of each code, or four where there are as many; the first rows have the lowest bits
-/// of its bytes. Bits beyond those are in the high plane, all rows in one byte, the first one lowest.
+/// Codes of kBits bits of kPlaneTerms neighbouring terms of 16 outputs: kRows rows of four terms each, whose bits are
+/// stored apart. The low plane has two bits of each code, or four for codes of at least four bits; the first rows have
+/// the lowest bits of its bytes. The remaining bits are in the high plane, all rows in one byte, the first one lowest.
 template <size_t kPlaneTerms, size_t kBits>
 struct CodePlanes {
   static constexpr size_t kTerms = kPlaneTerms, kRows = kTerms / 4, kLowBits = kBits < 4 ? 2 : 4;
@@ -47,7 +47,7 @@ requires(kBits == 2 || kBits == 4)  //
   uint8_t low[kLowRows][kLanes][4];
 };
 
-/// What all types say of themselves. The code kZeroCode stands for zero.
+/// The properties of all types. The code kZeroCode means zero.
 template <DType kDType, size_t kPackTerms, size_t kGroupTerms, size_t kBits, int kZeroCode = 0>
 struct GroupType {
   static constexpr DType kType = kDType;
@@ -56,7 +56,7 @@ struct GroupType {
 };
 
 // weight = scale * (code - kZero) + offset. A scale or offset is a float, in binary16 or, in one byte, the exponent of
-// a power of two. GGUF has types of the same names but for Q8A, in another order.
+// a power of two. GGUF has types of the same names, except Q8A, in another order.
 
 struct Q8_0 : GroupType<DType::kQ8_0, 64, 32, 8> {
   uint16_t scales[kGroups][kLanes];
@@ -83,31 +83,31 @@ struct Q5_1 : GroupType<DType::kQ5_1, 64, 32, 5> {
   CodePlanes<32, 5> codes[kGroups];
 };
 
-/// Holds exactly what the many block types of GGUF mean (weights/types/code_group.h).
+/// Represents the many block types of GGUF exactly (weights/types/code_group.h).
 struct Q8A : GroupType<DType::kQ8A, 64, 16, 8> {
   float scales[kGroups][kLanes], offsets[kGroups][kLanes];
   int8_t codes[kGroups][kGroup / 4][kLanes][4];
 };
 
-/// Codes are the numbers of values in a fixed list: weight = scale * kValues[code]. GGUF's.
+/// Codes are indices into a fixed list of values: weight = scale * kValues[code]. GGUF's.
 struct IQ4_NL : GroupType<DType::kIQ4_NL, 64, 32, 4> {
   static constexpr int8_t kValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
   uint16_t scales[kGroups][kLanes];
   CodePlanes<32, 4> codes[kGroups];
 };
 
-/// The same with the values of four-bit floats (e2m1), doubled, and scales that are half as large: MXFP4 of the OCP
-/// Microscaling Formats specification (v1.0), GGUF's type and that of gpt-oss. The scales 2^-127 and 2^-126 times one
-/// half are subnormal numbers and count as zero, as such do everywhere (R6).
+/// The same with the values of four-bit floats (e2m1), doubled, and halved scales: MXFP4 of the OCP Microscaling
+/// Formats specification (v1.0), GGUF's type and that of gpt-oss. The scales 2^-127 and 2^-126 times one half are
+/// subnormal numbers and count as zero, like all subnormal numbers (R6).
 struct MXFP4 : GroupType<DType::kMXFP4, 128, 32, 4> {
   static constexpr int8_t kValues[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   uint8_t scales[kGroups][kLanes];
   CodePlanes<32, 4> codes[kGroups];
 };
 
-// The types below have scales of scales: each output a scale and some of them a minimum for 256 terms, in binary16 but
-// where it says otherwise, which the small numbers of each group multiply:
-// weight = scale * scales * (code - kZero) - minimum * minima. GGUF has types of the same names but for Q6A.
+// The types below have scales of scales. For 256 terms each output has a scale, and for some types a minimum, in
+// binary16 unless noted. The small numbers of each group multiply them: weight = scale * scales * (code - kZero) -
+// minimum * minima. GGUF has types of the same names, except Q6A.
 
 /// The number of a group's scale is in the low half of a byte, that of its minimum in the high one.
 struct Q2_K : GroupType<DType::kQ2_K, 256, 16, 2> {
@@ -140,7 +140,7 @@ struct Q6_K : GroupType<DType::kQ6_K, 256, 16, 6, 32> {
   CodePlanes<16, 6> codes[16];
 };
 
-/// What holds exactly all that these types but IQ4_XS mean. For types that are stacked in one matrix.
+/// Represents all of these types but IQ4_XS exactly. For types that are stacked in one matrix.
 struct Q6A : GroupType<DType::kQ6A, 256, 16, 6> {
   float scale[kLanes], minimum[kLanes];
   int8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
@@ -167,8 +167,8 @@ inline constexpr DType kDTypeOf<T> = T::kType;
 template <class T>
 inline constexpr bool kIsGrouped = IsGrouped(kDTypeOf<T>);
 
-/// The types that the matrices of a model may have, in memory. A program compiles what it does with matrices for each
-/// of them, kernels above all.
+/// The types that the matrices of a model may have in memory. A program compiles its code for matrices, kernels above
+/// all, for each of them.
 template <class... Ts>
 struct WeightTypeList {};
 
@@ -182,20 +182,20 @@ concept NestedScales = requires(const T& pack) {
   pack.scale;
 };
 
-/// Whether something is added to T's products, or subtracted.
+/// Whether an offset or a minimum is added to T's products or subtracted.
 template <class T>
 concept HasOffsets = requires(const T& pack) {
   pack.offsets;
 }
 || requires(const T& pack) { pack.minimum; };
 
-/// Whether T's codes are the numbers of values in a list.
+/// Whether T's codes are indices into a list of values.
 template <class T>
 concept ListsValues = requires {
   T::kValues;
 };
 
-/// Returns a scale, as a type stores it, as a number.
+/// Returns a stored scale as a number.
 inline float ScaleOf(uint16_t half) { return FromHalf(half); }
 inline float ScaleOf(float scale) { return scale; }
 float ScaleOf(uint8_t exponent);
@@ -232,11 +232,11 @@ void SetCodes(const uint8_t* codes, size_t lane, CodePlanes<kTerms, kBits>& plan
   if constexpr (Planes::kHighBits > 0) std::memcpy(planes.high[0][lane], &high, sizeof(high));
 }
 
-/// The terms that T's codes are together for.
+/// The number of terms that T's codes are grouped by.
 template <class T>
 inline constexpr size_t kPlaneTerms = std::remove_reference_t<decltype(T{}.codes[0])>::kTerms;
 
-/// Returns what the code at term k of one output of a pack stands for.
+/// Returns the value of the code at term k of one output of a pack.
 template <class T>
 int ValueAt(const T& pack, size_t lane, size_t k) {
   if constexpr (T::kCodeBits == 8) {

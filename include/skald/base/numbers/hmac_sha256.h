@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HMAC-SHA256 (RFC 2104, FIPS 198-1), by OpenSSL's libcrypto: proves that whoever has a key wrote something.
+// HMAC-SHA256 (RFC 2104, FIPS 198-1), by OpenSSL's libcrypto: proves that the writer of a message has the key.
 
 #ifndef SKALD_BASE_NUMBERS_HMAC_SHA256_H_
 #define SKALD_BASE_NUMBERS_HMAC_SHA256_H_
@@ -18,7 +18,7 @@
 
 namespace skald {
 
-/// Error: kResourceExhausted where libcrypto has no memory, or its configuration forbids SHA-256.
+/// Error: kResourceExhausted if libcrypto has no memory, or its configuration forbids SHA-256.
 inline Result<Sha256Digest> HmacSha256(std::span<const std::byte> key, std::span<const std::byte> message) {
   Sha256Digest code;
   unsigned size = 0;
@@ -29,7 +29,7 @@ inline Result<Sha256Digest> HmacSha256(std::span<const std::byte> key, std::span
   return internal::FailAbout(ErrorCode::kResourceExhausted, "libcrypto", "it could not compute an authentication code");
 }
 
-/// Whether two codes are the same; takes as long wherever they differ.
+/// Whether two codes are the same, in constant time.
 inline bool IsSameCode(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Number types of weights and cached state. bfloat16 is Highway's own type, so that vector code and scalar code
-// speak of the same bits.
+// Number types of weights and cached state. bfloat16 is Highway's own type, so that vector code and scalar code use the
+// same bits.
 
 #ifndef SKALD_BASE_NUMBERS_NUMERIC_H_
 #define SKALD_BASE_NUMBERS_NUMERIC_H_
@@ -19,9 +19,10 @@ namespace skald {
 
 using bf16 = hwy::bfloat16_t;
 
-/// Element types of parameters in files, of packed matrices and of cached keys and values. Those from kQ8_0 on are
-/// group-quantised (base/numbers/group_types.h) and only for packed matrices, but for kI8, which is only for the cache:
-/// codes, with a scale for each token and head. Formats know them by their order.
+/// Element types of parameters in files, of packed matrices and of cached keys and values. The types from kQ8_0 on are
+/// group-quantised (base/numbers/group_types.h) and only for packed matrices, except kI8. kI8 is only for the cache:
+/// codes, with a scale for each token and head. File formats store the enumerators' numbers, so their order must not
+/// change.
 enum class DType : uint8_t {
   kF32,
   kF16,
@@ -49,7 +50,7 @@ constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0 && type != DT
 /// Whether matrices may have this type in memory.
 constexpr bool IsWeightType(DType type) { return type != DType::kF16 && type != DType::kI8; }
 
-/// Bytes of one element, of the types that have such.
+/// Bytes of one element; only for types that are not group-quantised.
 constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : type == DType::kI8 ? 1 : 2; }
 
 constexpr std::string_view NameOf(DType type) {
@@ -82,10 +83,10 @@ inline float ToFloat(float value) { return value; }
 inline float ToFloat(int8_t code) { return code; }
 
 /// Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it vectorise, and without
-/// arithmetic on subnormal numbers, which a caller may have told the CPU to flush to zero.
+/// arithmetic on subnormal numbers, which the CPU may be set to flush to zero.
 float FromHalf(uint16_t bits);
 
-/// Returns the bits of `value` rounded to IEEE binary16, to nearest, ties to even; beyond its range infinity.
+/// Returns the bits of `value` rounded to IEEE binary16, to nearest, ties to even; infinity beyond its range.
 inline uint16_t ToHalf(float value) { return std::bit_cast<uint16_t>(hwy::F16FromF32(value)); }
 
 /// Returns `value` as a T: rounded for bf16, unchanged for float.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one memory layout that every matrix multiplication reads: weights, cached keys and cached values alike.
-// An [N, K] matrix (N outputs, K summed over) is stored as [N/16][K/pair][16][pair]: a panel holds 16 outputs,
-// and within it `pair` neighbouring k of one output lie together, where pair is 2 for bfloat16 and 1 for float.
-// One 64-byte row thus feeds 16 lanes of 32 bits on any target, and AMX tiles as they are. Int8 codes of cached keys
-// and values lie as floats do: they are widened before they are multiplied.
+// The one memory layout that every matrix multiplication reads: weights, cached keys and cached values alike. An [N, K]
+// matrix (N outputs, K summed over) is stored as [N/16][K/pair][16][pair]. A panel holds 16 outputs; within it `pair`
+// neighbouring k of one output are adjacent, where pair is 2 for bfloat16 and 1 for float. One 64-byte row thus fills
+// 16 lanes of 32 bits on any target, and AMX tiles without reordering. Int8 codes of cached keys and values are laid
+// out like floats: they are widened before they are multiplied.
 
 #ifndef SKALD_BASE_NUMBERS_PACKED_LAYOUT_H_
 #define SKALD_BASE_NUMBERS_PACKED_LAYOUT_H_
@@ -15,8 +15,8 @@
 
 namespace skald {
 
-/// The layout's version, which files with packed weights carry. Raise it with any change to how a packed matrix of any
-/// element type lies in memory, to the numbers of DType, or to the order of VisitParameters.
+/// The layout's version, which files with packed weights store. Raise it with any change to the memory layout of a
+/// packed matrix of any element type, to the numbers of DType, or to the order of VisitParameters.
 inline constexpr uint32_t kPackedLayoutVersion = 2;
 
 /// Outputs per panel, and the width of the 16 virtual lanes in which every reduction is ordered.
@@ -41,20 +41,20 @@ constexpr size_t PackedIndex(size_t n, size_t k, size_t padded_k) {
   return (n / kLanes) * kLanes * padded_k + (k / kPair<T>)*kLanes * kPair<T> + (n % kLanes) * kPair<T> + k % kPair<T>;
 }
 
-/// Rows of activations that lie together for a matmul: the height of an AMX tile.
+/// Rows of activations that are stored together for a matmul: the height of an AMX tile.
 inline constexpr size_t kRowBlock = 16;
 
-/// Returns the number of rows of the block that `row`, of `rows`, lies in.
+/// Returns the number of rows of the block that contains `row`, of `rows`.
 constexpr size_t RowBlockHeight(size_t rows, size_t row) {
   return std::min(kRowBlock, rows - row / kRowBlock * kRowBlock);
 }
 
-/// Returns the number of elements of memory behind `rows` prepared rows.
+/// Returns the number of elements of memory for `rows` prepared rows.
 constexpr size_t PreparedSize(size_t rows, size_t padded_k) { return RoundUp(rows, kRowBlock) * padded_k; }
 
-/// Returns the number of elements behind the last prepared row that kernels may read along with it, as if the last
-/// block had as many rows as the others; a single row is read by itself. They have no influence, but whoever writes the
-/// rows writes zeros there: memory that nobody wrote is never read.
+/// Returns the number of elements after the last prepared row that kernels may also read, as if the last block were
+/// full; a single row is read by itself. They do not influence results, but the writer of the rows must zero them, so
+/// that uninitialised memory is never read.
 constexpr size_t PreparedTail(size_t rows) { return rows == 1 ? 0 : (RoundUp(rows, kRowBlock) - rows) * kTile; }
 
 /// Returns the index of element (row, k) of `rows` prepared rows of activations. Each block of rows is stored by itself

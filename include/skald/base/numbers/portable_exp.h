@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The exponential function with one answer everywhere. The C library's exp differs in the last bit
-// between libraries and even between CPUs, and one bit can move a draw to another token; this one
-// uses only double additions and multiplications in a fixed order (under -ffp-contract=off and the
-// default rounding to nearest). Pure; safe for concurrent calls.
+// The exponential function with the same result everywhere. The C library's exp differs in the last bit between
+// libraries and even between CPUs, and one bit can move a draw to another token. This one uses only double additions
+// and multiplications in a fixed order (under -ffp-contract=off and the default rounding to nearest). Pure; safe for
+// concurrent calls.
 
 #ifndef SKALD_BASE_NUMBERS_PORTABLE_EXP_H_
 #define SKALD_BASE_NUMBERS_PORTABLE_EXP_H_
@@ -24,8 +24,8 @@ constexpr double PortableExp(double x) {
   constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
   constexpr double kLowest = -700.0;
   const double clamped = x < kLowest ? kLowest : x;
-  // Near 1.5 * 2^52 neighbouring doubles differ by 1, so the addition rounds to an integer, which
-  // then stands in the low bits of the sum, in two's complement.
+  // Near 1.5 * 2^52 neighbouring doubles differ by 1, so the addition rounds to an integer. That integer is then in the
+  // low bits of the sum, in two's complement.
   constexpr double kRounder = 0x1.8p52;
   const double shifted = clamped * kLog2E + kRounder;
   const double n = shifted - kRounder;

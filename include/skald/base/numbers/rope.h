@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rotary position embedding (RoPE): how a position turns into angles. Layers rotate by it, and caches remember it, to
-// turn keys that move to another position.
+// Rotary position embedding (RoPE): the angles of a position. Layers rotate by them. Caches store the RoPE, to rotate
+// keys that move to another position.
 
 #ifndef SKALD_BASE_NUMBERS_ROPE_H_
 #define SKALD_BASE_NUMBERS_ROPE_H_
@@ -24,7 +24,7 @@ enum class RopeScaling : uint8_t {
   kProportional,  ///< the first `turning_pairs` frequencies are kept, the others are 0 (Gemma 4)
 };
 
-/// The names that Hugging Face's config.json uses.
+/// The names in Hugging Face's config.json.
 constexpr std::string_view NameOf(RopeScaling scaling) {
   switch (scaling) {
     case RopeScaling::kNone:
@@ -49,15 +49,16 @@ struct RopeSpec {
   double base = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double low_frequency_factor = 1.0;  ///< kLlama3, kYarn: turns within original_context between which the ramp lies
+  double low_frequency_factor = 1.0;  ///< kLlama3, kYarn: the ramp is between these numbers of turns within
+                                      ///< original_context
   double high_frequency_factor = 4.0;
-  double original_context = 8192.0;  ///< kLlama3, kLongRope, kYarn: tokens the model was first trained on
-  /// kLongRope, [rotary_dim / 2]. A model may have short ones too, for conversations of at most original_context
-  /// tokens: which ones a cache has its token limit decides, see RopeFor.
+  double original_context = 8192.0;  ///< kLlama3, kLongRope, kYarn: context of the first training
+  /// kLongRope, [rotary_dim / 2]. A model may also have short factors, for conversations of at most original_context
+  /// tokens. A cache's token limit decides which ones it uses, see RopeFor.
   std::vector<float> factors = {};
   std::vector<float> short_factors = {};
   float attention_factor = 1.0f;  ///< cosines and sines are multiplied by it
-  bool whole_ramp = false;        ///< kYarn: the ramp begins and ends at whole numbers of frequencies
+  bool whole_ramp = false;        ///< kYarn: the ramp begins and ends at integral indices of frequencies
   int turning_pairs = 0;          ///< kProportional
 
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
@@ -79,7 +80,7 @@ struct RopeSpec {
   }
 };
 
-/// Returns what is wrong with a RoPE, in a sentence, or null.
+/// Returns a sentence about the error in a RoPE, or null if it is valid.
 constexpr const char* WhyImpossible(const RopeSpec& rope) {
   if (!(rope.base > 1.0)) return "The base of kRope and kSlidingRope must be greater than 1.";
   if (rope.scaling == RopeScaling::kNone && rope.factor != 1.0) {
@@ -90,7 +91,7 @@ constexpr const char* WhyImpossible(const RopeSpec& rope) {
     return "RopeScaling::kLongRope needs factors, and no other scaling has any.";
   }
   if (rope.scaling == RopeScaling::kLongRope && rope.factor != 1.0) {
-    return "The factor of a RopeSpec would be ignored beside the factors of RopeScaling::kLongRope.";
+    return "The factor of a RopeSpec would be ignored in addition to the factors of RopeScaling::kLongRope.";
   }
   if (!rope.short_factors.empty() && !(rope.original_context > 0.0)) {
     return "A RoPE with short factors needs a positive original_context: caches of no more tokens have them.";
@@ -124,7 +125,7 @@ constexpr const char* WhyImpossible(const RopeSpec& rope) {
 }
 
 /// Returns the RoPE of conversations that may have `max_tokens` tokens: `rope` with one list of factors. It depends on
-/// the limit and never on how long a conversation is, so that a key keeps its meaning while its conversation grows.
+/// the limit and never on the present length, so that a key stays valid while its conversation grows.
 constexpr RopeSpec RopeFor(RopeSpec rope, uint64_t max_tokens) {
   const bool is_short = static_cast<double>(max_tokens) <= rope.original_context;
   if (is_short && !rope.short_factors.empty()) rope.factors = rope.short_factors;
@@ -133,7 +134,7 @@ constexpr RopeSpec RopeFor(RopeSpec rope, uint64_t max_tokens) {
 }
 
 /// Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
-/// `rotary_dim` elements of a head that are rotated. Short factors are not looked at.
+/// `rotary_dim` elements of a head that are rotated. Ignores short factors.
 double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim);
 
 }  // namespace skald

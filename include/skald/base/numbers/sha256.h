@@ -17,8 +17,8 @@
 
 namespace skald {
 
-/// One hash in the making. Move-only; used by one thread at a time. The pieces' borders leave no trace: whoever hashes
-/// several things of variable length hashes their lengths too.
+/// A hash under construction. Move-only; used by one thread at a time. The borders of pieces do not affect the digest:
+/// to hash several things of variable length, hash their lengths too.
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new()) {}
@@ -26,8 +26,8 @@ class Sha256 {
   Sha256& Update(std::span<const std::byte> bytes);
   Sha256& Update(std::string_view text) { return Update(std::as_bytes(std::span(text))); }
 
-  /// Returns the digest of all bytes so far and starts anew. Error: kResourceExhausted where libcrypto could not go on
-  /// at this or an earlier call, for want of memory or because its configuration forbids SHA-256.
+  /// Returns the digest of all bytes so far and starts again. Error: kResourceExhausted if libcrypto failed at this or
+  /// an earlier call, because it had no memory or its configuration forbids SHA-256.
   Result<Sha256Digest> Finish();
 
  private:
@@ -35,7 +35,7 @@ class Sha256 {
     void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
   };
 
-  /// Only the first time names the algorithm: looking it up takes longer than hashing a few bytes.
+  /// Only the first call names the algorithm: looking it up takes longer than hashing a few bytes.
   void Begin();
 
   std::unique_ptr<EVP_MD_CTX, Free> context_;

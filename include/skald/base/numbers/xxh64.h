@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // XXH64, a checksum that finds damage at the speed of memory, after its specification at
-// https://github.com/Cyan4973/xxHash (doc/xxhash_spec.md). Written here so that packed weights need no library; stores,
-// which link xxHash for other reasons, use the library's XXH3.
+// https://github.com/Cyan4973/xxHash (doc/xxhash_spec.md). Implemented here so that packed weights need no library;
+// stores, which link xxHash for other reasons, use the library's XXH3.
 
 #ifndef SKALD_BASE_NUMBERS_XXH64_H_
 #define SKALD_BASE_NUMBERS_XXH64_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Agree: ranks do something together only if all of them can. So what stops one of them becomes an error of all, and
-// none waits for it in the middle.
+// Agree: ranks perform an operation together only if all of them can. An error of one rank thus becomes an error of
+// all, and no rank waits for it later.
 
 #ifndef SKALD_BASE_RANKS_AGREEMENT_H_
 #define SKALD_BASE_RANKS_AGREEMENT_H_
@@ -19,11 +19,11 @@
 
 namespace skald {
 
-/// Returns success where every rank calls it with that; else this rank's own error, or the first that another rank has,
+/// Returns success if every rank calls it with success; else this rank's own error, or the first error of another rank,
 /// with its number. All ranks must call it.
 template <class T>
 Result<void> Agree(const CommunicatorRef& ranks, const Result<T>& own) {
-  // Of each rank: the code of its error, one more than it is, or 0; and what there is room for of its sentence.
+  // For each rank: 0 or the code of its error plus one, and as much of its sentence as fits.
   constexpr size_t kSentence = 252;
   struct Word {
     uint32_t code;
@@ -47,7 +47,7 @@ Result<void> Agree(const CommunicatorRef& ranks, const Result<T>& own) {
               "rank " + std::to_string(first - words.begin()) + ": " + first->sentence);
 }
 
-/// Of a rank that has nothing in its way.
+/// For a rank that has no error.
 inline Result<void> Agree(const CommunicatorRef& ranks) { return Agree(ranks, Result<void>()); }
 
 }  // namespace skald

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Communicator: how the ranks that compute one model together exchange bytes. distributed/ has one for MPI and one for
-// the threads of a process; any other type that meets the concept will do.
+// the threads of a process; any other type that meets the concept works too.
 
 #ifndef SKALD_BASE_RANKS_COMMUNICATOR_H_
 #define SKALD_BASE_RANKS_COMMUNICATOR_H_
@@ -19,13 +19,13 @@ namespace skald {
 
 /// One rank's end. All ranks make the same calls in the same order, each from one thread at a time:
 ///   share()                 which rank this is, and how many there are
-///   AllGather(all, begins)  of `all`, which is as long everywhere, this rank has written the bytes [begins[rank],
-///                           begins[rank + 1]); makes every rank have all of them
-///   Broadcast(bytes)        makes every rank's bytes, and their number, those of rank 0, for which the others wait as
-///                           long as it takes
-///   Wait()                  returns once all ranks have called it, however long that takes
-/// An error means that a rank is gone or does not answer in time; which of the others got their bytes is not known
-/// then, and every further call fails.
+///   AllGather(all, begins)  of `all`, which has the same length on all ranks, this rank has written the bytes
+///                           [begins[rank], begins[rank + 1]); gives every rank all of them
+///   Broadcast(bytes)        gives every rank the bytes of rank 0, and their number; the other ranks wait for it
+///                           without a time limit
+///   Wait()                  returns when all ranks have called it, without a time limit
+/// An error means that a rank is gone or did not answer in time. It is then unknown which ranks got their bytes,
+/// and every further call fails.
 template <class C>
 concept Communicator = requires(C& ranks, const C& same, std::span<std::byte> all, std::span<const size_t> begins,
                                 std::vector<std::byte>& bytes) {
@@ -35,7 +35,7 @@ concept Communicator = requires(C& ranks, const C& same, std::span<std::byte> al
   { ranks.Wait() } -> std::same_as<Result<void>>;
 };
 
-/// A Communicator that someone else owns, without its type: what is compiled against it is compiled once.
+/// A Communicator without its type, which the caller keeps alive: code that uses it is compiled once.
 class CommunicatorRef {
  public:
   template <Communicator C>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How work is partitioned to ranks, the processes that compute one model together. A function of numbers alone, so that
-// every rank knows what all others have.
+// How work is partitioned among ranks, the processes that compute one model together. A pure function of numbers, so
+// that every rank knows the parts of all others.
 
 #ifndef SKALD_BASE_RANKS_RANK_SHARE_H_
 #define SKALD_BASE_RANKS_RANK_SHARE_H_
@@ -28,21 +28,22 @@ struct PartitionedRange {
   constexpr bool Contains(size_t item) const { return item >= begin && item < end; }
 };
 
-/// Returns the part of `count` items that a rank gets: as many as any other or one more; the first ranks have more.
+/// Returns the part of `count` items that a rank gets. Parts differ by at most one item; the first ranks have the
+/// larger ones.
 constexpr PartitionedRange Partition(size_t count, const RankShare& share) {
   const auto begin = [&](size_t rank) { return (count * rank + share.ranks - 1) / share.ranks; };
   return {begin(share.rank), begin(share.rank + 1)};
 }
 
-/// Whether `units` of something that cannot be divided further are partitioned at all: where some ranks would get none,
-/// every rank computes all of them.
+/// Whether `units` of indivisible work are partitioned at all: if some ranks would get none, every rank computes all of
+/// them.
 constexpr bool ArePartitioned(size_t units, size_t ranks) { return ranks > 1 && units >= ranks; }
 
-/// Rows or elements one after the other, `units` of equal size that are partitioned; 0: every rank has all of them.
+/// Consecutive rows or elements in `units` of equal size that are partitioned; 0: every rank has all of them.
 struct PartitionedSection {
   size_t size = 0, units = 0;
-  /// How many ranks may share a unit where there are fewer units than ranks: each has one of as many parts of it at
-  /// least, or a copy of the unit.
+  /// How many ranks may share a unit if there are fewer units than ranks: each rank has one of at least as many parts
+  /// of it, or a copy of the unit.
   size_t sharers = 1;
   bool is_copied = false;
 };
@@ -59,7 +60,7 @@ constexpr bool ArePartitioned(std::span<const PartitionedSection> sections, size
   return false;
 }
 
-/// Returns what a rank has of a section.
+/// Returns a rank's part of a section.
 constexpr PartitionedRange Partition(const PartitionedSection& section, const RankShare& share) {
   if (!ArePartitioned(section, share.ranks)) return {0, section.size};
   const size_t units = section.units, unit = section.size / units;
@@ -67,7 +68,7 @@ constexpr PartitionedRange Partition(const PartitionedSection& section, const Ra
     const auto [begin, end] = Partition(units, share);
     return {begin * unit, end * unit};
   }
-  // Ranks that follow each other share a unit.
+  // Consecutive ranks share a unit.
   const auto first_rank = [&](size_t number) { return (number * share.ranks + units - 1) / units; };
   const size_t own = share.rank * units / share.ranks, first = first_rank(own), begin = own * unit;
   if (section.is_copied) return {begin, begin + unit};
@@ -76,7 +77,7 @@ constexpr PartitionedRange Partition(const PartitionedSection& section, const Ra
   return {begin + parts.begin * part, begin + parts.end * part};
 }
 
-/// Returns what a rank has of each of some sections that follow each other: places in all of them together.
+/// Returns a rank's part of each of some consecutive sections, as places in all of them together.
 constexpr std::vector<PartitionedRange> PartitionEach(std::span<const PartitionedSection> sections,
                                                       const RankShare& share) {
   std::vector<PartitionedRange> ranges;
@@ -96,7 +97,7 @@ constexpr std::vector<PartitionedSection> Repeated(std::span<const PartitionedSe
   return all;
 }
 
-/// Returns how much of the sections a rank has.
+/// Returns how many elements of the sections a rank has.
 constexpr size_t PartitionedSize(std::span<const PartitionedSection> sections, const RankShare& share) {
   size_t sum = 0;
   for (const PartitionedRange& range : PartitionEach(sections, share)) sum += range.size();

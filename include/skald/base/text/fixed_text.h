@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FixedText: a short text as a plain value, at compile time too, where not every standard library has strings.
+// FixedText: a short text as a plain value, at compile time too, where std::string is not always usable.
 
 #ifndef SKALD_BASE_TEXT_FIXED_TEXT_H_
 #define SKALD_BASE_TEXT_FIXED_TEXT_H_
@@ -17,7 +17,7 @@ class FixedText {
   static constexpr size_t kMaxSize = 63;
 
   constexpr FixedText() = default;
-  /// What is longer than kMaxSize is cut off.
+  /// Cuts off everything beyond kMaxSize.
   constexpr FixedText(const char* text) : FixedText(std::string_view(text)) {}  // NOLINT: a text is a FixedText
   constexpr FixedText(std::string_view text) : size_(std::min(text.size(), kMaxSize)) {  // NOLINT: likewise
     std::copy_n(text.begin(), size_, text_.begin());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text that knows of every byte who wrote it: the chat template or a message in it. Only what a template wrote may
-// become a special token, so that a user who spells "<|im_end|>" ends nothing. A plain value.
+// A text that records for every byte whether the chat template or a message wrote it. Only text of a template may
+// become a special token, so that a user's "<|im_end|>" ends nothing. A plain value.
 
 #ifndef SKALD_BASE_TEXT_MARKED_TEXT_H_
 #define SKALD_BASE_TEXT_MARKED_TEXT_H_
@@ -23,24 +23,25 @@ class MarkedText {
   size_t size() const { return text_.size(); }
   bool empty() const { return text_.empty(); }
 
-  /// Who wrote the byte at `position`, which must be less than size().
+  /// The author of the byte at `position`, which must be less than size().
   Author AuthorAt(size_t position) const { return static_cast<Author>(authors_[position]); }
 
-  /// Whether templates wrote all of the `count` bytes from `begin`, as far as there are so many.
+  /// Whether templates wrote all of the `count` bytes from `begin`, or all bytes to the end if there are fewer.
   bool IsTemplates(size_t begin, size_t count) const;
 
   void Append(std::string_view text, Author author);
 
   void Append(const MarkedText& other);
 
-  /// Of `other` the `count` bytes from `begin`, which is at most its size, or as many as there are.
+  /// Appends `count` bytes of `other` from `begin`, which is at most its size, or all bytes to the end if there are
+  /// fewer.
   void Append(const MarkedText& other, size_t begin, size_t count);
 
-  /// Room for so many bytes in all; what was reserved or is in use.
+  /// Reserves room for so many bytes in all.
   void Reserve(size_t bytes);
   size_t capacity() const { return text_.capacity(); }
 
-  /// The `count` bytes from `begin`, which is at most size(), or as many as there are.
+  /// The `count` bytes from `begin`, which is at most size(), or all bytes to the end if there are fewer.
   MarkedText Substr(size_t begin, size_t count = std::string::npos) const;
 
   friend bool operator==(const MarkedText&, const MarkedText&) = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How error messages about checkpoints write names and shapes, and how they are put together.
+// Names and shapes in error messages about checkpoints, and the composition of messages.
 
 #ifndef SKALD_BASE_TEXT_MESSAGE_H_
 #define SKALD_BASE_TEXT_MESSAGE_H_
@@ -13,15 +13,14 @@
 
 namespace skald {
 
-/// Returns the parts one after the other. A chain of operator+ would do the same, but compilers
-/// expand each of its links: over all messages of this folder that takes a second of everybody's
-/// compile time.
+/// Returns the parts, concatenated. A chain of operator+ would do the same, but compilers expand each of its links:
+/// over all messages that takes a second of compile time.
 std::string Concat(std::initializer_list<std::string_view> parts);
 
 /// Returns "[256, 2048]".
 std::string ShapeText(std::span<const uint64_t> shape);
 
-/// Returns a name from a file as an error message may show it: in quotes, cut to a readable length and printable.
+/// Returns a name from a file for an error message: in quotes, printable and cut to a readable length.
 std::string QuotedName(std::string_view name);
 
 }  // namespace skald

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text of strangers (files, servers, vocabularies) as a terminal, a log or an error message may show it.
+// Makes untrusted text (files, servers, vocabularies) safe for a terminal, a log or an error message.
 
 #ifndef SKALD_BASE_TEXT_PRINTABLE_H_
 #define SKALD_BASE_TEXT_PRINTABLE_H_
@@ -10,8 +10,8 @@
 
 namespace skald {
 
-/// Returns `text` as valid UTF-8 without control characters, which could drive the reader's terminal: a question mark
-/// stands for each of them (C0, DEL and C1) and for each byte that is not part of a character.
+/// Returns `text` as valid UTF-8 without control characters, which could control the reader's terminal: a question mark
+/// replaces each of them (C0, DEL and C1) and each byte that is not part of a character.
 std::string Printable(std::string_view text);
 
 }  // namespace skald

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the boundaries of UTF-8 characters in bytes that may be incomplete or invalid, with the
-// definition of validity that SentencePiece uses: no overlong forms, no surrogates, nothing above
-// U+10FFFF. Pure functions; safe for concurrent calls. Source: RFC 3629, section 4.
+// Finds the boundaries of UTF-8 characters in bytes that may be incomplete or invalid, with SentencePiece's definition
+// of validity: no overlong forms, no surrogates, nothing above U+10FFFF. Pure functions; safe for concurrent calls.
+// Source: RFC 3629, section 4.
 
 #ifndef SKALD_BASE_TEXT_UTF8_H_
 #define SKALD_BASE_TEXT_UTF8_H_
@@ -14,7 +14,7 @@
 
 namespace skald {
 
-/// What stands in a text for each byte that is not part of a valid character: U+FFFD.
+/// Replaces each byte that is not part of a valid character: U+FFFD.
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 enum class Utf8Status {
@@ -28,8 +28,8 @@ struct Utf8Character {
   size_t length;  ///< bytes of the character if it is complete, else 0
 };
 
-/// Returns what `bytes`, which must not be empty, start with. May call a character incomplete that
-/// its last byte will show to be overlong, a surrogate or too large.
+/// Returns the kind of character that `bytes`, which must not be empty, start with. May report an incomplete character
+/// whose last byte will show it to be overlong, a surrogate or too large.
 constexpr Utf8Character FirstUtf8Character(std::string_view bytes) {
   const auto byte = [bytes](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])); };
   const uint32_t lead = byte(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BackgroundQueue: a thread that does what others must not wait for, one task after the other. The queue is bounded:
-// what finds it full is not done, and counted. So it is for work that may be left out, as filling a cache is.
+// BackgroundQueue: a thread that runs tasks in order, so that callers need not wait for them. The queue is bounded:
+// when it is full, a task is dropped and counted. So it is for optional work, such as filling a cache.
 
 #ifndef SKALD_BASE_THREADS_BACKGROUND_QUEUE_H_
 #define SKALD_BASE_THREADS_BACKGROUND_QUEUE_H_
@@ -21,34 +21,34 @@
 namespace skald {
 
 struct BackgroundLimits {
-  size_t tasks = 256;                    ///< that wait or run
-  uint64_t bytes = uint64_t{256} << 20;  ///< of memory that they hold, as their owners say
+  size_t tasks = 256;                    ///< waiting or running
+  uint64_t bytes = uint64_t{256} << 20;  ///< of memory that the tasks hold, as their owners state
 };
 
 struct BackgroundStats {
-  uint64_t tasks = 0, bytes = 0;   ///< that wait or run now
-  uint64_t done = 0, dropped = 0;  ///< so far; dropped ones found the queue full or were withdrawn
+  uint64_t tasks = 0, bytes = 0;   ///< waiting or running now
+  uint64_t done = 0, dropped = 0;  ///< so far; a dropped task found the queue full or was withdrawn
 };
 
 /// Safe for concurrent calls.
 class BackgroundQueue {
  public:
-  // Errors: kResourceExhausted, kFailedPrecondition where the system has no thread for it.
+  // Errors: kResourceExhausted; kFailedPrecondition if the system cannot start a thread.
   static Result<std::unique_ptr<BackgroundQueue>> Start(const BackgroundLimits& limits = {});
-  /// Drops what has not begun, and waits for what runs.
+  /// Drops tasks that have not begun, and waits for the running one.
   ~BackgroundQueue();
   BackgroundQueue(const BackgroundQueue&) = delete;
   BackgroundQueue& operator=(const BackgroundQueue&) = delete;
 
-  /// Has `task` done behind those that wait. `owner` is whoever may withdraw it; `bytes` is the memory that it holds
-  /// until it is done. False, and nothing has happened, where the queue is full or there is no memory.
+  /// Queues `task`. `owner` identifies the owner that may withdraw it; `bytes` is the memory that the task holds until
+  /// it is done. Returns false, and changes nothing, if the queue is full or memory runs out.
   bool Post(const void* owner, std::function<void()> task, uint64_t bytes = 0) noexcept;
 
-  /// Drops the owner's tasks that have not begun, and waits for the one that runs: afterwards none of them touches it.
-  /// Not to be called by a task.
+  /// Drops the owner's tasks that have not begun, and waits for its running one: afterwards no task uses the owner.
+  /// Must not be called by a task.
   void Withdraw(const void* owner) noexcept;
 
-  /// Waits until all tasks are done; false where they are not after `timeout`.
+  /// Waits until all tasks are done; returns false if they are not after `timeout`.
   bool WaitUntilDone(std::chrono::milliseconds timeout);
 
   BackgroundStats stats() const;
@@ -62,7 +62,7 @@ class BackgroundQueue {
 
   explicit BackgroundQueue(const BackgroundLimits& limits) : limits_(limits) {}
 
-  /// With the lock held. What is dropped is destroyed by the caller, without the lock.
+  /// Called with the lock held. The caller destroys dropped tasks after it released the lock.
   template <class Condition>
   void DropIf(Condition condition, std::list<Task>& dropped) noexcept;
 
@@ -71,8 +71,8 @@ class BackgroundQueue {
   const BackgroundLimits limits_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<Task> tasks_;          ///< guarded by mutex_, as what follows
-  const Task* running_ = nullptr;  ///< null: none
+  std::list<Task> tasks_;          ///< guarded by mutex_, like the members below
+  const Task* running_ = nullptr;  ///< null if there is none
   bool is_over_ = false;
   BackgroundStats stats_;
   std::thread thread_;

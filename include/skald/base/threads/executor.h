@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executor: whoever runs the pieces of one operation on several threads. Skald ships ThreadPool (thread_pool.h); a
-// program that has its own threads lends them by giving any type that meets the concept. There is no hidden pool.
+// Executor: runs the pieces of one operation on several threads. Skald ships ThreadPool (thread_pool.h). A program with
+// its own threads passes any type that meets the concept. There is no hidden pool.
 
 #ifndef SKALD_BASE_THREADS_EXECUTOR_H_
 #define SKALD_BASE_THREADS_EXECUTOR_H_
@@ -14,7 +14,7 @@
 
 namespace skald {
 
-/// A callable `void(size_t task)` that someone else owns. Valid only while that callable lives.
+/// A reference to a callable `void(size_t task)`. Valid only while that callable lives.
 class TaskRef {
  public:
   template <class Function>
@@ -31,18 +31,18 @@ class TaskRef {
 };
 
 /// `Run(n, task)` calls task(0) .. task(n - 1) once each, in any order and on any threads, and returns when all have
-/// returned. Calls may come from one thread at a time. num_workers() is how many tasks can run at once. Tasks throw
-/// nothing; Run may throw what derives from std::exception, once no task is running any more.
+/// returned. Calls may come from one thread at a time. num_workers() is how many tasks can run at once. Tasks do not
+/// throw. Run may throw types that derive from std::exception, after the last running task has ended.
 template <class E>
 concept Executor = requires(E& executor, size_t num_tasks, TaskRef task) {
   { executor.num_workers() } -> std::convertible_to<size_t>;
   executor.Run(num_tasks, task);
 };
 
-/// More than any machine has; from more workers than this, work is not divided further.
+/// More than any machine has; work is not divided among more workers.
 inline constexpr size_t kMaxWorkers = size_t{1} << 16;
 
-/// An Executor that someone else owns, without its type: what is compiled against it is compiled once.
+/// An Executor without its type, which the caller keeps alive: code that uses it is compiled once.
 class ExecutorRef {
  public:
   template <Executor E>

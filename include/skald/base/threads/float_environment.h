@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FloatEnvironment: while one lives, its thread computes as the arithmetic contract says (R6), whatever its caller
-// has set: rounding to nearest, denormals as zero, no exception trapped. Afterwards the thread is as it was, flags too.
-// AMX always treats denormals as zero, and they slow other units down a hundredfold. What is not a kernel keeps them.
+// FloatEnvironment: while an object lives, its thread computes by the arithmetic contract (R6), whatever the caller has
+// set: rounding to nearest, denormals as zero, no exception trapped. The destructor restores the thread's state, flags
+// included. AMX always treats denormals as zero, and they slow other units down a hundredfold. Code outside of kernels
+// keeps denormals.
 
 #ifndef SKALD_BASE_THREADS_FLOAT_ENVIRONMENT_H_
 #define SKALD_BASE_THREADS_FLOAT_ENVIRONMENT_H_
@@ -31,11 +32,11 @@ class FloatEnvironment {
   // MXCSR: all masked, to nearest, flush to zero, denormals are zero. Above it the x87 control word, all masked, to
   // nearest: the C library rounds decimals by it.
   static constexpr uint64_t kContract = 0x037F00009FC0;
-  static constexpr uint64_t kPlain = 0x037F00001F80;  ///< the same, but denormals are numbers
+  static constexpr uint64_t kPlain = 0x037F00001F80;  ///< the same with denormals
   static uint64_t Read();
   static void Write(uint64_t value);
 #elif HWY_ARCH_ARM_A64
-  /// FPCR: FZ, and zero for all else. Above it FPSR: no flags raised.
+  /// FPCR: FZ, all other bits zero. Above it FPSR: no flags raised.
   static constexpr uint64_t kContract = uint64_t{1} << 24;
   static constexpr uint64_t kPlain = 0;
   static uint64_t Read() {
@@ -47,7 +48,7 @@ class FloatEnvironment {
     asm volatile("msr fpcr, %0\n\tmsr fpsr, %1" ::"r"(value & 0xFFFFFFFFu), "r"(value >> 32) : "memory");
   }
 #else
-  static constexpr uint64_t kContract = 0;  ///< no such register known here: computes as its caller does
+  static constexpr uint64_t kContract = 0;  ///< no such register is known here: the caller's settings hold
   static constexpr uint64_t kPlain = 0;
   static uint64_t Read() { return 0; }
   static void Write(uint64_t) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splits one operation among the workers of an Executor. Which worker does what never changes a result: every
-// kernel computes each row, panel or unit by itself.
+// Splits one operation among the workers of an Executor. The distribution never changes a result: every kernel computes
+// each row, panel or unit by itself.
 
 #ifndef SKALD_BASE_THREADS_PARALLEL_H_
 #define SKALD_BASE_THREADS_PARALLEL_H_
@@ -23,10 +23,10 @@ namespace skald {
 /// Work, in elements touched, below which handing pieces to other threads costs more than it saves.
 inline constexpr size_t kMinParallelWork = size_t{1} << 14;
 
-/// More pieces than workers, so that a worker that the system holds up does not hold up the others.
+/// More pieces than workers, so that a worker that the system delays does not delay the others.
 inline constexpr size_t kPiecesPerWorker = 4;
 
-/// Panels that kernels like to compute together: pieces begin at multiples of it.
+/// Panels that kernels prefer to compute together: pieces begin at multiples of it.
 inline constexpr size_t kPanelsTogether = 4;
 
 /// Calls `function(begin, end)` for ranges that cover [0, count); `work_per_item` is about how many elements each item
@@ -48,8 +48,8 @@ void ParallelFor(const ExecutorRef& executor, size_t count, size_t work_per_item
 }
 
 /// The same for panels that each touch `work_per_panel` elements, in short pieces, so that no worker waits long for
-/// another's last one. A worker takes pieces that follow each other, since a kernel asks memory for what comes next,
-/// until its share is done; then it helps the others.
+/// another's last piece. Each worker takes consecutive pieces of its share, since a kernel prefetches what follows;
+/// then it helps the others.
 template <class Function>
 void ParallelForPanels(const ExecutorRef& executor, size_t panels, size_t work_per_panel, Function function) {
   constexpr size_t kPieceWork = size_t{1} << 18, kMaxShares = 64;  // more workers than that share a share
@@ -78,9 +78,9 @@ void ParallelForPanels(const ExecutorRef& executor, size_t panels, size_t work_p
 }
 
 /// The same for a matmul of [rows, panels]: calls `function(row_begin, row_end, panel_begin, panel_end)`. Rows are
-/// split only into groups of at most `group`, a multiple of 2 * kRowBlock, whose activations a core's cache holds;
-/// pieces that share panels are handed out one after the other, so that weights come from memory once. `work_per_panel`
-/// is about how many elements one row touches in each.
+/// split only into groups of at most `group`, a multiple of 2 * kRowBlock, whose activations fit a core's cache. Pieces
+/// with the same panels are consecutive, so that weights are read from memory once. `work_per_panel` is about how many
+/// elements one row touches in each.
 template <class Function>
 void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, size_t panels, size_t work_per_panel,
                       Function function) {
@@ -108,8 +108,8 @@ void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, si
   }
 }
 
-/// The same for several matmuls of as many panels each, of rows[i] rows in the i-th: calls `function(i, panel_begin,
-/// panel_end)`. Nobody waits between them.
+/// The same for several matmuls with the same number of panels each, of rows[i] rows in the i-th: calls `function(i,
+/// panel_begin, panel_end)`. There is no barrier between them.
 template <class Function>
 void ParallelForEach(const ExecutorRef& executor, std::span<const size_t> rows, size_t panels, size_t work_per_panel,
                      Function function) {

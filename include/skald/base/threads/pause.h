@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a thread does between two looks at whether others are done: lets the other thread of its core have the pipeline.
+// A pause between two polls of a shared variable: it lets the other hardware thread of the core use the pipeline.
 
 #ifndef SKALD_BASE_THREADS_PAUSE_H_
 #define SKALD_BASE_THREADS_PAUSE_H_

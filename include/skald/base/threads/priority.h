@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Priorities of threads: work that others wait for goes before work beside it, where processors do not do for both.
+// Priorities of threads: if processors are scarce, work that others wait for goes before background work.
 
 #ifndef SKALD_BASE_THREADS_PRIORITY_H_
 #define SKALD_BASE_THREADS_PRIORITY_H_
 
 namespace skald {
 
-/// The calling thread has a small part of the processor time where threads that have not called this want it, and all
-/// that is free otherwise. Only Linux has a priority for each thread; elsewhere nothing changes.
+/// Lowers the priority of the calling thread: it gets a small part of the processor time while threads of normal
+/// priority want it, and all free time otherwise. Only Linux has a priority for each thread; on other systems nothing
+/// changes.
 void LowerThreadPriority() noexcept;
 
 }  // namespace skald

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work that runs on a caller's workers where there are such, and on the calling thread otherwise.
+// Runs work on a caller's workers if there are any, and on the calling thread otherwise.
 
 #ifndef SKALD_BASE_THREADS_RUN_ON_H_
 #define SKALD_BASE_THREADS_RUN_ON_H_
@@ -12,7 +12,7 @@
 
 namespace skald::internal {
 
-/// Calls task(0) .. task(count - 1), which throw nothing, on the workers that there are.
+/// Calls task(0) .. task(count - 1), which do not throw, on the available workers.
 template <class Task>
 void RunOn(const std::optional<ExecutorRef>& executor, size_t count, Task task) {
   if (executor && count > 1) return executor->Run(count, TaskRef(task));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: the Executor that Skald ships. The calling thread works too. Between operations workers spin for a
-// short while, since the next one usually follows within microseconds, and then sleep. Run may be called from one
-// thread at a time; give each thread that calls Forward a pool of its own.
+// ThreadPool: the Executor that Skald ships. The calling thread works too. Between operations workers spin for a short
+// while, since the next operation usually follows within microseconds, and then sleep. Run may be called from one
+// thread at a time; give each thread that calls Forward its own pool.
 //
-// Threads do not live on in a child of fork(): there the calling thread does all of the work, since it waits only for
-// tasks that someone else has claimed, and nobody else is there to claim one.
+// Threads do not survive in a child of fork(). There the calling thread does all of the work: it waits only for tasks
+// that another thread has claimed, and there is no other thread.
 
 #ifndef SKALD_BASE_THREADS_THREAD_POOL_H_
 #define SKALD_BASE_THREADS_THREAD_POOL_H_
@@ -28,13 +28,13 @@
 
 namespace skald {
 
-/// More than any machine has; asking for more is a mistake that is better refused than tried.
+/// More than any machine has; a larger request is refused as a mistake.
 inline constexpr uint32_t kMaxThreads = 1024;
 
 class ThreadPool {
  public:
-  // `num_workers` threads work in all, the calling one included; 0 counts as 1. Where the system refuses to start
-  // another thread, those that it did start do the work.
+  // `num_workers` threads work in all, the calling one included; 0 counts as 1. If the system refuses to start another
+  // thread, the threads that did start do the work.
   explicit ThreadPool(size_t num_workers) noexcept;
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -46,27 +46,27 @@ class ThreadPool {
   void Run(size_t num_tasks, TaskRef task);
 
  private:
-  // Tasks are claimed by counting up the low half of `state_`; the high half numbers the runs. A worker that comes
-  // late to one run thus never claims a task of the next with what it read of the last: its exchange fails.
+  // Tasks are claimed by counting up the low half of `state_`; the high half numbers the runs. A worker that comes late
+  // to one run thus never claims a task of the next with values of the last: its exchange fails.
   static constexpr uint64_t kRun = uint64_t{1} << 32;
   static constexpr uint32_t kClosed = ~uint32_t{0};  ///< no task can be claimed while the fields change
-  /// About 50 microseconds, longer than the gap between two operations of a decode step; then some hundred more, for
-  /// which one worker may finish its last piece before another, in which any other thread that is ready goes first. To
-  /// sleep and be woken costs about as much.
+  /// About 50 microseconds, longer than the gap between two operations of a decode step. Then some hundred more, in
+  /// which any other ready thread goes first: a worker's last piece may end that much later than another's. Sleeping
+  /// and waking costs about as much.
   static constexpr int kSpins = 1000, kYields = 500;
 
-  /// Handles that end only where that is said: those of threads that are not in this process can be neither joined nor
-  /// destroyed, and are left behind.
+  /// Handles that are only destroyed explicitly: threads that are not in this process can be neither joined nor
+  /// destroyed, so their handles are abandoned.
   union Handles {
     Handles() : list() {}
     ~Handles() {}
     std::vector<std::thread> list;
   };
 
-  /// False where the system has no more threads, or no memory for one.
+  /// Returns false if the system has no more threads, or no memory for one.
   bool StartThread();
 
-  /// Tells a process from its children.
+  /// Identifies this process, to tell it from its children.
   static int64_t ThisProcess();
 
   /// `task` must live until all its tasks are done.
@@ -89,7 +89,7 @@ class ThreadPool {
   std::atomic<uint32_t> wake_{0};
   std::atomic<bool> stop_{false};
   const int64_t process_ = ThisProcess();
-  Handles threads_;  ///< last: they use the members above
+  Handles threads_;  ///< last: the threads use the members above
 };
 
 }  // namespace skald

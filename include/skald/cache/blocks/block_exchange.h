@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockExchange: takes the blocks that all sequences of a batch need, or none. What a sequence gives up for it, its
-// resume points, goes back to the pool only if the whole batch fits: it is counted as free at first, and counted back
-// where something is missing; its bytes are not touched until then. All of that happens under the locks of all pools of
-// the batch, so that no other thread sees, or takes, what may yet be counted back.
+// BlockExchange: takes the blocks that all sequences of a batch need, or none. A sequence may give up its resume points
+// for them. They go back to the pool only if the whole batch fits: they are counted as free at first, and counted back
+// after a shortage; their bytes are not touched until the batch fits. All of that happens under the locks of all pools
+// of the batch, so that no other thread sees or takes blocks that may yet be counted back.
 
 #ifndef SKALD_CACHE_BLOCKS_BLOCK_EXCHANGE_H_
 #define SKALD_CACHE_BLOCKS_BLOCK_EXCHANGE_H_
@@ -22,18 +22,18 @@
 
 namespace skald {
 
-/// What one sequence needs.
+/// The blocks that one sequence needs.
 struct BlockClaim {
   TableLease fresh;                            ///< gets the blocks; empty at first
   std::vector<uint32_t> counts = {};           ///< [groups], how many blocks
-  std::span<TableLease* const> given_up = {};  ///< what it gives up for them
+  std::span<TableLease* const> given_up = {};  ///< leases that it gives up for them
 };
 
 /// Why a batch did not fit.
 struct BlockShortage {
   size_t claim;                      ///< the first for which there was no room
   uint64_t needed_bytes;             ///< of that claim
-  uint64_t used_bytes, limit_bytes;  ///< of its pool, what came before it in the batch included
+  uint64_t used_bytes, limit_bytes;  ///< of its pool, with the earlier claims of the batch
   bool is_of_system;                 ///< the pool would have room, but the system has no memory
 
   uint64_t missing_bytes() const { return needed_bytes - std::min(needed_bytes, limit_bytes - used_bytes); }
@@ -42,8 +42,8 @@ struct BlockShortage {
 class BlockExchange {
  public:
   // `pools` are all pools of the claims, each once, ascending by address: two threads lock them in the same order. Each
-  // `fresh` must have room for what it gets. Afterwards the leases that were given up are empty; after a shortage
-  // everything is as it was. The blocks' content is unspecified.
+  // `fresh` must have reserved room for its blocks. Afterwards the leases that were given up are empty; after a
+  // shortage everything is unchanged. The blocks' content is unspecified.
   static std::optional<BlockShortage> Take(std::span<BlockClaim> claims, std::span<BlockPool* const> pools) noexcept {
     for (BlockPool* const pool : pools) pool->mutex_.lock();
     std::optional<BlockShortage> shortage;
@@ -82,7 +82,7 @@ class BlockExchange {
     return BlockShortage{index, needed, ledger.used_bytes(), ledger.limit_bytes(), fits};
   }
 
-  /// False where the system has no memory; some of the blocks may have been taken.
+  /// Returns false if the system has no memory; some of the blocks may have been taken.
   static bool Fill(BlockClaim& claim) {
     BlockPool& pool = PoolOf(claim);
     return NoThrow("the block pool",
@@ -99,7 +99,7 @@ class BlockExchange {
         .has_value();
   }
 
-  /// Undoes what was done for a claim, step by step, the latest first.
+  /// Undoes a claim step by step, the latest first.
   static void PutBack(BlockClaim& claim) {
     BlockLedger& ledger = PoolOf(claim).ledger_;
     for (size_t g = 0; g < claim.counts.size(); ++g) {
@@ -112,7 +112,7 @@ class BlockExchange {
     }
   }
 
-  /// The blocks of what was given up are others' now.
+  /// The given-up blocks now belong to others.
   static void Settle(BlockClaim& claim) {
     for (TableLease* const lease : claim.given_up) lease->table_.groups.clear();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockLedger: the bookkeeping of a pool. Which blocks of each group are in use, how many tables refer to each, and
-// how many bytes that makes against the limit. It decides everything about a block except where its bytes are, so a
+// BlockLedger: the bookkeeping of a pool. Which blocks of each group are in use, how many tables refer to each, and how
+// many bytes that makes against the limit. It decides everything about a block except where its bytes are, so a
 // scheduler can keep one without the memory. Giving back never allocates. Not thread-safe; BlockPool adds the lock.
 
 #ifndef SKALD_CACHE_BLOCKS_BLOCK_LEDGER_H_
@@ -28,7 +28,7 @@ class BlockLedger {
   uint64_t block_bytes(size_t group) const { return groups_[group].block_bytes; }
   size_t num_groups() const { return groups_.size(); }
 
-  /// Takes a block with one reference, or nothing when that would pass the limit. Throws std::bad_alloc, and nothing
+  /// Takes a block with one reference, or nothing if that would exceed the limit. Throws std::bad_alloc, and nothing
   /// has changed then.
   std::optional<BlockId> Allocate(size_t group);
 
@@ -37,7 +37,7 @@ class BlockLedger {
   /// Gives back one reference; the last one frees the block.
   void DropReference(size_t group, BlockId id) noexcept;
 
-  /// Undoes DropReference. What was done to the group since must have been undone before, latest first.
+  /// Undoes DropReference. Later changes to the group must have been undone before, latest first.
   void RestoreReference(size_t group, BlockId id) noexcept;
 
   uint32_t references(size_t group, BlockId id) const { return groups_[group].references[id]; }

@@ -3,8 +3,8 @@
 // BlockPool: memory for any number of caches of one layout, within one byte limit. Blocks are shared by reference
 // count. Safe for concurrent calls. A pool lives as long as any cache made from it.
 //
-// No block shows what its last owner left in it. Allocate clears it; a step takes blocks without (block_exchange.h),
-// because its plan says how each of them is filled from the first byte to the last.
+// A block never shows the content of its last owner. Allocate clears it. A step takes uncleared blocks
+// (block_exchange.h), because its plan says how each of them is filled from the first byte to the last.
 
 #ifndef SKALD_CACHE_BLOCKS_BLOCK_POOL_H_
 #define SKALD_CACHE_BLOCKS_BLOCK_POOL_H_
@@ -36,17 +36,18 @@ struct PoolUsage {
   uint64_t available_bytes;
 };
 
-/// What a fresh block holds.
+/// The content of a fresh block.
 enum class BlockContent { kCleared, kUnspecified };
 
 class BlockPool {
  public:
-  // Use CreateBlockPool or CreateLedgerPool (create.h), which check `runtime` first and make an error of an exception.
+  // Use CreateBlockPool or CreateLedgerPool (create.h), which check `runtime` first and turn an exception into an
+  // error.
   BlockPool(const CacheLayout& layout, const RuntimeConfig& runtime, bool has_bytes = true);
 
-  /// False where blocks are numbers alone: caches grow, fork and rewind, and their bytes are elsewhere.
+  /// False if blocks are numbers alone: caches grow, fork and rewind, and their bytes are elsewhere.
   bool has_bytes() const { return has_bytes_; }
-  /// As given, for the runtime's token limit.
+  /// The given layout, for the runtime's token limit.
   const CacheLayout& layout() const { return layout_; }
   uint64_t fingerprint() const { return fingerprint_; }
   const RuntimeConfig& runtime() const { return runtime_; }
@@ -54,39 +55,39 @@ class BlockPool {
   /// Block numbers of `group` are below this.
   uint64_t max_blocks(size_t group) const;
 
-  /// Who has the rest of the state, where this is one rank's part of it (block_peers.h); else null. Set once, before
+  /// The peers with the rest of the state if this is one rank's part of it (block_peers.h); else null. Set once, before
   /// any cache is made.
   const std::shared_ptr<BlockPeers>& peers() const { return peers_; }
   void SetPeers(std::shared_ptr<BlockPeers> peers) { peers_ = std::move(peers); }
 
   PoolUsage usage() const;
 
-  /// Names someone who can give up blocks when the pool is full, for as long as what this returns lives. They are asked
-  /// in the order in which they were added (reclaimers.h).
+  /// Adds a reclaimer that can give up blocks when the pool is full, for as long as the returned object lives.
+  /// Reclaimers are called in the order in which they were added (reclaimers.h).
   Result<Reclaimers::Registration> AddReclaimer(Reclaimer reclaimer);
 
-  /// Asks for blocks to be given up, as Allocate does. Returns how many bytes that freed; 0: no one has any to give.
+  /// Asks reclaimers to give up blocks, as Allocate does. Returns how many bytes that freed; 0: there are none to give.
   uint64_t Reclaim(uint64_t missing_bytes) { return reclaimers_->Reclaim(missing_bytes); }
 
-  /// The error for a call that needs bytes which this pool has not.
+  /// The error for a call that needs bytes if the pool has none.
   static Failure FailNoBytes();
 
-  /// The error for blocks of `needed` bytes where there is no room for them.
+  /// The error for blocks of `needed` bytes for which there is no room.
   static Failure FailFull(uint64_t used, uint64_t limit, uint64_t needed);
 
-  /// Takes a block of `group` with one reference, owned by the caller, and clears it unless the caller will fill it.
-  /// Error: kResourceExhausted at the byte limit, or where the system has no more memory.
+  /// Takes a block of `group` with one reference, owned by the caller, and clears it unless `content` says that the
+  /// caller will fill it. Error: kResourceExhausted at the byte limit, or if the system has no more memory.
   Result<BlockId> Allocate(size_t group, BlockContent content = BlockContent::kCleared);
 
-  /// Adds a reference to, or gives one back for, every block of `table`.
+  /// Adds one reference to every block of `table`, or drops one.
   void AddReferences(const BlockTable& table) noexcept;
   void DropReferences(const BlockTable& table) noexcept;
 
   uint32_t references(size_t group, BlockId id) const;
 
   /// Returns the bytes of a block, or of each listed block, valid as long as the caller holds a reference to it; the
-  /// pool must have bytes. A block that this pool never gave out, of a plan made on another pool, is cleared at first;
-  /// std::bad_alloc is thrown where there is no memory for such a block, or for the list.
+  /// pool must have bytes. A block that this pool never gave out, of a plan made on another pool, is cleared at first.
+  /// Throws std::bad_alloc if there is no memory for such a block, or for the list.
   std::byte* ResolveOne(size_t group, BlockId id);
   std::vector<std::byte*> Resolve(size_t group, const std::vector<BlockId>& ids);
   /// The same into `bytes`, which is at least as long.
@@ -105,8 +106,8 @@ class BlockPool {
 
   static std::vector<uint64_t> BlockBytesOf(const std::vector<BlockGeometry>& geometries);
 
-  /// Free blocks stay resident for reuse, but never so many that the process holds more than the limit. Called when
-  /// memory was asked for and nothing is written to it yet: until then the system has not lent it.
+  /// Free blocks stay resident for reuse, but never so many that the process holds more than the limit. Called after
+  /// memory was allocated and before it is written: until then the system does not count it.
   void EvictSurplus() noexcept;
 
   const bool has_bytes_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockStorage: the bytes of a pool's blocks, found by (group, id). Blocks are allocated one by one when first
-// needed and never move; ids need not be dense, for plans made elsewhere may name any. Whoever takes a block fills it
+// BlockStorage: the bytes of a pool's blocks, found by (group, id). Blocks are allocated one by one when first needed
+// and never move. Ids need not be dense, because plans made elsewhere may name any. The caller that takes a block fills
 // or clears it. Not thread-safe; BlockPool adds the lock.
 
 #ifndef SKALD_CACHE_BLOCKS_BLOCK_STORAGE_H_
@@ -22,7 +22,7 @@ class BlockStorage {
  public:
   explicit BlockStorage(size_t num_groups) : groups_(num_groups) {}
 
-  /// Bytes that the system has lent us, for blocks in use and for free ones kept for reuse.
+  /// Bytes allocated for blocks in use and for free ones kept for reuse.
   uint64_t resident_bytes() const { return resident_bytes_; }
 
   bool IsResident(size_t group, BlockId id) const;
@@ -37,7 +37,7 @@ class BlockStorage {
   void Evict(size_t group, BlockId id);
 
  private:
-  // Blocks side by side in number, so that one of a large number needs no list of all smaller ones.
+  // Blocks with consecutive numbers, so that a block with a large number needs no list of all smaller ones.
   static constexpr size_t kPageBlocks = 256;
   using Page = std::array<AlignedBuffer<std::byte>, kPageBlocks>;
 

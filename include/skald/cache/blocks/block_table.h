@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockTable: which blocks, in which order, hold one sequence, for every group of its layout at once, so that no
-// two groups can stand at different positions. Plain data without pointers: it can be copied, compared, recorded
-// and sent. It owns nothing; TableLease (table_lease.h) ties a table to the references it holds.
+// BlockTable: which blocks, in which order, hold one sequence, for every group of its layout at once, so that all
+// groups are always at the same position. Plain data without pointers: it can be copied, compared, recorded and sent.
+// It owns nothing; TableLease (table_lease.h) ties a table to the references it holds.
 
 #ifndef SKALD_CACHE_BLOCKS_BLOCK_TABLE_H_
 #define SKALD_CACHE_BLOCKS_BLOCK_TABLE_H_
@@ -15,7 +15,7 @@ namespace skald {
 /// Number of a block within its group of a pool.
 using BlockId = uint32_t;
 
-/// No group has more blocks; a step numbers those that it does not have yet from here on.
+/// No group has more blocks; from here on a step numbers blocks that it has not taken yet.
 inline constexpr BlockId kMaxBlocks = BlockId{1} << 31;
 
 /// The blocks of one group.
@@ -26,7 +26,8 @@ inline constexpr BlockId kMaxBlocks = BlockId{1} << 31;
 /// none for 0 tokens.
 /// Replayed recurrence: the state after first_token tokens, the base, then the present one, unless the base is that.
 /// There is no base for 0 tokens, and no present state after a rewind: the next step replays the inputs up to there.
-/// Inputs: block i is what the token at first_token + i gave to the layers; first_token is that of the states' group.
+/// Inputs: block i holds the inputs of the token at first_token + i to the layers; first_token is that of the states'
+/// group.
 struct GroupTable {
   uint32_t first_token = 0;
   std::vector<BlockId> blocks;
@@ -46,7 +47,7 @@ struct Segment {
 };
 
 /// Tokens in their present order, as runs of the positions they are stored at. Erasing and moving tokens edits this
-/// list only; the next step carries it out in the blocks. Free functions, so that the list stays plain data.
+/// list only; the next step carries it out in the blocks. Operations on it are free functions.
 using Segments = std::vector<Segment>;
 
 struct BlockTable {
@@ -64,7 +65,7 @@ struct BlockTable {
     }
   }
 
-  /// The present order even when no edit is pending.
+  /// The present order even if no edit is pending.
   Segments Order() const { return edits.empty() && tokens > 0 ? Segments{{0, tokens}} : edits; }
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reclaimers: those who can give up blocks of a pool when it is full, prompt caches above all. They are asked in the
-// order in which they were added, each until it has nothing left to give: so whoever sets up a pool decides, by that
-// order, what goes first. Safe for concurrent calls.
+// Reclaimers: callbacks that give up blocks of a pool when it is full, prompt caches above all. They are called in the
+// order in which they were added, each until it has nothing left to give: so the code that sets up a pool decides, by
+// that order, what is given up first. Safe for concurrent calls.
 
 #ifndef SKALD_CACHE_BLOCKS_RECLAIMERS_H_
 #define SKALD_CACHE_BLOCKS_RECLAIMERS_H_
@@ -17,14 +17,14 @@
 
 namespace skald {
 
-/// Called with how many bytes are missing, possibly by several threads at once; gives up what frees so many if it can,
-/// and returns how many bytes are free now that were not. 0: it has nothing that would free any. It must not add or
-/// remove reclaimers, nor take blocks of the pool.
+/// Called with the number of missing bytes, possibly by several threads at once. It frees so many if it can, and
+/// returns how many bytes it freed. 0: it has nothing that would free any. It must not add or remove reclaimers, nor
+/// take blocks of the pool.
 using Reclaimer = std::function<uint64_t(uint64_t missing_bytes)>;
 
 class Reclaimers {
  public:
-  // Being asked: ends with this object. Afterwards no call of the reclaimer goes on any more.
+  // Keeps a reclaimer registered while this object lives. After its destruction no call of the reclaimer is running.
   class Registration {
    public:
     Registration() = default;
@@ -39,10 +39,10 @@ class Reclaimers {
     std::list<Reclaimer>::iterator place_;
   };
 
-  /// Error: kResourceExhausted where there is no memory for it.
+  /// Error: kResourceExhausted if there is no memory for it.
   static Result<Registration> Add(const std::shared_ptr<Reclaimers>& list, Reclaimer reclaimer);
 
-  /// Returns what the first that could give anything gave.
+  /// Returns the bytes that the first reclaimer with anything to give freed.
   uint64_t Reclaim(uint64_t missing_bytes);
 
  private:

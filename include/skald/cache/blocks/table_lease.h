@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TableLease: a block table together with one reference to each of its blocks. The only way anything holds blocks,
-// so that nothing is freed early and nothing leaks. Move-only; copying is Share(), which is O(blocks) and copies no
-// token state. Used by one thread at a time.
+// TableLease: a block table together with one reference to each of its blocks. It is the only owner of blocks, so that
+// nothing is freed early and nothing leaks. Move-only; copying is Share(), which is O(blocks) and copies no token
+// state. Used by one thread at a time.
 
 #ifndef SKALD_CACHE_BLOCKS_TABLE_LEASE_H_
 #define SKALD_CACHE_BLOCKS_TABLE_LEASE_H_
@@ -26,14 +26,14 @@ class TableLease {
   TableLease(std::shared_ptr<BlockPool> pool, BlockTable table) : pool_(std::move(pool)), table_(std::move(table)) {}
 
   TableLease(TableLease&& other) noexcept;
-  /// What this held goes back at once, so that what is moved from holds nothing.
+  /// Gives the old blocks back at once, so that the moved-from lease holds nothing.
   TableLease& operator=(TableLease&& other) noexcept;
   ~TableLease();
 
   const BlockTable& table() const { return table_; }
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
-  /// Gives the blocks back; what is left is an empty sequence.
+  /// Gives the blocks back; the lease is then an empty sequence.
   void Clear() noexcept;
 
   TableLease Share() const { return Share(table_); }
@@ -41,7 +41,7 @@ class TableLease {
   /// Takes a block of the pool and appends it to `group`. Errors: those of BlockPool::Allocate.
   Result<BlockId> Take(size_t group, BlockContent content = BlockContent::kCleared);
 
-  /// Makes room for `count` blocks more of `group`.
+  /// Makes room for `count` blocks more of `group`. Throws std::bad_alloc.
   void Reserve(size_t group, size_t count);
 
   /// A lease on `part`, whose blocks must all be blocks of this lease.

@@ -17,12 +17,12 @@ namespace skald {
 
 namespace internal {
 
-// Refuses what no pool can be made for.
+// Refuses settings for which no pool can be made.
 inline Result<void> CheckPoolSettings(const CacheLayout& layout, const RuntimeConfig& runtime) {
   SKALD_TRY(CheckRuntimeConfig(runtime));
   for (const CacheGroup& group : layout.groups()) {
     if (BlockGeometry::Of(group, runtime.block_tokens, runtime.kv_type).block_bytes() > 0) continue;
-    return Fail(ErrorCode::kInvalidArgument, "the cache's layout has a layer that keeps nothing");
+    return Fail(ErrorCode::kInvalidArgument, "the cache's layout has a layer that keeps no state");
   }
   return {};
 }

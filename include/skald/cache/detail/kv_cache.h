@@ -59,7 +59,7 @@ SKALD_INLINE Result<void> KVCache::Truncate(uint32_t tokens) {
     // Nothing from here on can fail.
     tokens_.resize(tokens);
     DropResumePointsAfter(tokens);
-    if (tokens <= exact_tokens_) exact_tokens_ = kMaxTokens;  // what comes now is exact again
+    if (tokens <= exact_tokens_) exact_tokens_ = kMaxTokens;  // tokens computed from here on are exact again
     return {};
   });
 }
@@ -88,7 +88,7 @@ SKALD_INLINE Result<void> KVCache::Shift(uint32_t begin, uint32_t end, uint32_t 
       return Fail(ErrorCode::kOutOfRange, "cannot shift " + std::to_string(end - begin) + " tokens to position " +
                                               std::to_string(to) + " of a cache of " + std::to_string(size()));
     }
-    // Two neighbouring runs [first, middle) and [middle, last) change places.
+    // Exchanges two neighbouring runs [first, middle) and [middle, last).
     const uint32_t first = std::min(begin, to), last = std::max(end, to + (end - begin));
     const uint32_t middle = to < begin ? begin : end;
     const Segments order = table().Order();
@@ -199,7 +199,7 @@ SKALD_INLINE BlockTable KVCache::Prefix(BlockTable table, uint32_t tokens) const
     } else if (kind.is_recurrent()) {
       group.blocks.resize(tokens - group.first_token + 1);
     } else if (group.first_token >= tokens) {
-      group = {tokens, {}};  // nothing is left that this group stores
+      group = {tokens, {}};  // this group stores nothing any more
     } else {
       group.blocks.resize((tokens + block_tokens - 1) / block_tokens - group.first_token / block_tokens);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CacheLayout: what a cache must hold for a model. Layers that keep the same kind of state form a group. A block of
-// an attention group holds what a run of tokens added to all its layers; a block of a recurrent group holds the whole
-// state of all its layers after some number of tokens. Layers whose states are large go back to an earlier one by
-// replay: behind the groups of layers come groups of inputs, whose blocks hold what one token gave to all layers of a
-// recurrent group. A plain value; nothing in cache/ knows about models.
+// CacheLayout: the state that a cache holds for a model. Layers that keep the same kind of state form a group. A block
+// of an attention group holds the state that a run of tokens added to all its layers. A block of a recurrent group
+// holds the whole state of all its layers after some number of tokens. Layers with large states go back to an earlier
+// one by replay: after the groups of layers come groups of inputs, whose blocks hold one token's inputs to all layers
+// of a recurrent group. A plain value; nothing in cache/ knows about models.
 
 #ifndef SKALD_CACHE_LAYOUT_LAYOUT_H_
 #define SKALD_CACHE_LAYOUT_LAYOUT_H_
@@ -29,13 +29,13 @@ struct CacheGroup {
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
   uint32_t window = 0;      ///< tokens a position sees, itself included; 0 = all
-  RopeSpec rope = {};       ///< how keys were rotated, for moving them to other positions
-  uint32_t rotary_dim = 0;  ///< elements of a head that were rotated
-  uint32_t latent_dim = 0;  ///< not 0: values are the last so many elements of keys, and not kept beside them
+  RopeSpec rope = {};       ///< the rotation of keys, for moving them to other positions
+  uint32_t rotary_dim = 0;  ///< elements of a head that are rotated
+  uint32_t latent_dim = 0;  ///< not 0: values are the last so many elements of keys, and are not stored separately
   /// Floats of one layer; 0 for keys and values.
   uint32_t state_floats = 0;
-  /// Floats that one token gives to the state of one layer, where states are computed again from these; 0: states
-  /// themselves are kept wherever something can come back to them. A group of inputs has these and no state.
+  /// Floats of one token's input to the state of one layer, if states are recomputed from inputs; 0: states themselves
+  /// are kept for every position that can be resumed from. A group of inputs has these and no state.
   uint32_t input_floats = 0;
 
   friend constexpr bool operator==(const CacheGroup&, const CacheGroup&) = default;
@@ -51,7 +51,7 @@ struct CacheGroup {
   }
 };
 
-/// Returns CacheGroup::input_floats for a layer of these sizes: replay where it takes less memory. With K tokens to be
+/// Returns CacheGroup::input_floats for a layer of these sizes: replay if it takes less memory. With K tokens to be
 /// taken back, up to 4 K inputs and two states are kept instead of K + 1 states.
 constexpr uint32_t InputsToReplay(size_t state_floats, size_t input_floats) {
   return state_floats >= 6 * input_floats ? static_cast<uint32_t>(input_floats) : 0;
@@ -67,13 +67,13 @@ struct LayerSlot {
 
 class CacheLayout {
  public:
-  // `model` stands for all that the state depends on and its layout does not show (Fingerprint of a ModelSpec): two
-  // models may keep state of the same form that means different things. `share` is that of the rank whose part of the
+  // `model` identifies everything that the state depends on and its layout does not show (Fingerprint of a ModelSpec):
+  // two models may keep state of the same form with different meaning. `share` is that of the rank whose part of the
   // state this is.
   constexpr explicit CacheLayout(uint64_t model = 0, const RankShare& share = {}) : model_(model), share_(share) {}
 
-  /// Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
-  /// description, made if new.
+  /// Appends a layer whose state is described by `group` (its `layers` is ignored), to the group of that description,
+  /// made if new.
   constexpr void AddLayer(CacheGroup group) {
     uint32_t g = 0;
     while (g < num_layer_groups_ && !SameState(groups_[g], group)) ++g;
@@ -87,7 +87,7 @@ class CacheLayout {
     if (group.is_replayed()) ++groups_[InputsOf(g)].layers;
   }
 
-  /// Makes the layers of a group keep what one rank has of their state: `part` is as the group but for the numbers of
+  /// Makes the layers of a group keep one rank's part of their state: `part` equals the group except for the numbers of
   /// kv heads or floats.
   constexpr void SetPart(uint32_t group, const CacheGroup& part) {
     groups_[group].kv_heads = part.kv_heads;
@@ -96,18 +96,18 @@ class CacheLayout {
     if (part.is_replayed()) groups_[InputsOf(group)].input_floats = part.input_floats;
   }
 
-  /// Returns the layout of caches that may have `max_tokens` tokens, which decides on their RoPEs (RopeFor).
+  /// Returns the layout of caches that may have `max_tokens` tokens; the limit determines their RoPEs (RopeFor).
   constexpr CacheLayout ForTokens(uint64_t max_tokens) const {
     CacheLayout layout = *this;
     for (CacheGroup& group : layout.groups_) group.rope = RopeFor(group.rope, max_tokens);
     return layout;
   }
 
-  /// Of the model, as given.
+  /// The given model fingerprint.
   constexpr uint64_t model() const { return model_; }
   constexpr const RankShare& share() const { return share_; }
   constexpr std::span<const CacheGroup> groups() const { return groups_; }
-  /// Those of layers; behind them stand the groups of inputs.
+  /// The groups of layers; the groups of inputs come after them.
   constexpr std::span<const CacheGroup> layer_groups() const { return groups().first(num_layer_groups_); }
   /// The group of the inputs of replayed group `group`; layers have the same numbers in both.
   constexpr uint32_t InputsOf(uint32_t group) const {
@@ -115,11 +115,11 @@ class CacheLayout {
     for (uint32_t g = 0; g < group; ++g) inputs += groups_[g].is_replayed() ? 1 : 0;
     return inputs;
   }
-  /// Those that keep state, in the order in which they were added.
+  /// The layers with state, in the order in which they were added.
   constexpr std::span<const LayerSlot> layers() const { return slots_; }
 
-  /// Of every field, the model's included: state is exchanged between layouts of the same fingerprint only. Inputs are
-  /// left out: they are another way to the same state.
+  /// Covers every field, the model's included: state is exchanged between layouts of the same fingerprint only. Inputs
+  /// are left out: they are another way to the same state.
   constexpr uint64_t Fingerprint() const {
     Fingerprint64 print;
     print.Add(model_);
@@ -164,19 +164,19 @@ class CacheLayout {
   std::vector<LayerSlot> slots_;
 };
 
-/// Where a block of one group keeps what.
+/// Where a block of one group keeps its parts.
 ///
 /// Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
 /// matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/numbers/packed_layout.h), so that
-/// attention reads them as it reads weights. Keys and values of kI8 have their scales behind them, floats [kv_heads,
-/// block_tokens]. Where values are elements of keys there are keys alone. Recurrence: [layers][state], floats whatever
-/// the type of keys and values: rounding would add up over time. Inputs: [layers][inputs of one token], floats.
+/// attention reads them as it reads weights. The scales of kI8 keys and values come after them, floats [kv_heads,
+/// block_tokens]. If values are elements of keys there are only keys. Recurrence: [layers][state], floats whatever the
+/// type of keys and values: rounding errors would accumulate over time. Inputs: [layers][inputs of one token], floats.
 struct BlockGeometry {
   size_t layers, kv_heads, head_dim, block_tokens;
-  size_t latent_dim;                          ///< of values that are elements of keys; else 0
+  size_t latent_dim;                          ///< if values are elements of keys; else 0
   size_t key_bytes, value_bytes;              ///< of one layer, all kv heads
   size_t key_scale_bytes, value_scale_bytes;  ///< of one layer; 0 unless kI8
-  size_t state_bytes;                         ///< of one layer, or of what one token gives to it
+  size_t state_bytes;                         ///< of one layer, or of one token's inputs to it
 
   static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
     const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);

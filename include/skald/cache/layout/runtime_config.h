@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RuntimeConfig: what the caller chooses for caches, as against what a model is (its Config). Plain data; the
-// factories check it and name the member that is wrong.
+// RuntimeConfig: the caller's choices for caches, as opposed to the model's properties (its Config). Plain data; the
+// factories check it and name the invalid member.
 
 #ifndef SKALD_CACHE_LAYOUT_RUNTIME_CONFIG_H_
 #define SKALD_CACHE_LAYOUT_RUNTIME_CONFIG_H_
@@ -29,17 +29,17 @@ struct RuntimeConfig {
   DType kv_type = DType::kBF16;
   /// Tokens per block of the cache; a multiple of 32. Changes memory granularity, never a result.
   uint32_t block_tokens = 64;
-  /// A resume point is kept every so many tokens; 0 keeps none beyond what the blocks themselves allow.
+  /// A resume point is kept every so many tokens; with 0 only those that the blocks themselves allow.
   uint32_t resume_point_every = 0;
-  /// Resume points kept per conversation; the oldest goes first, also to make room for new tokens.
+  /// Resume points kept per conversation; the oldest is dropped first, also to make room for new tokens.
   uint32_t max_resume_points = 8;
-  /// Tokens that can always be taken back, as when drafted tokens are rejected. Costs recurrent layers one state for
-  /// each token, or, where states are large, one state and up to four tokens' inputs for each; the next step replays
-  /// these from there. Attention needs nothing, windows a little.
+  /// Tokens that can always be taken back, for example when drafted tokens are rejected. Costs recurrent layers one
+  /// state for each token. Layers with large states instead keep one state and up to four tokens' inputs for each; the
+  /// next step replays these. Attention needs no extra memory, windows a little.
   uint32_t rewind_tokens = 0;
 };
 
-/// Returns an error that names the first member of `runtime` that cannot work.
+/// Returns an error that names the first invalid member of `runtime`.
 Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime);
 
 }  // namespace skald

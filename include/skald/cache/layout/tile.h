@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles: what kTile tokens added to one attention group, in a form that no block size shows in. A tile is laid out as a
-// block of kTile tokens is, so it is a block's content cut at fixed positions, and copying it is copying a few long
-// runs of bytes.
+// Tiles: the state that kTile tokens added to one attention group, in a form that does not depend on the block size. A
+// tile is laid out like a block of kTile tokens. It is thus a block's content cut at fixed positions, and copying it is
+// copying a few long runs of bytes.
 
 #ifndef SKALD_CACHE_LAYOUT_TILE_H_
 #define SKALD_CACHE_LAYOUT_TILE_H_
@@ -18,7 +18,7 @@ namespace skald {
 
 namespace internal {
 
-/// `bytes` may lie anywhere: a snapshot's buffer has no elements, only bytes.
+/// `bytes` may be unaligned: a snapshot's buffer has no elements, only bytes.
 template <class T>
 void ClearTileTokens(const BlockGeometry& tile, size_t begin, size_t end, std::byte* bytes) {
   const size_t padded_dim = RoundUp(tile.head_dim, kTile);
@@ -43,18 +43,18 @@ void ClearTileTokens(const BlockGeometry& tile, size_t begin, size_t end, std::b
 
 }  // namespace internal
 
-/// Returns where a tile of an attention group keeps what.
+/// Returns where a tile of an attention group keeps its parts.
 inline BlockGeometry TileGeometry(const CacheGroup& group, DType type) { return BlockGeometry::Of(group, kTile, type); }
 
 /// Copies the tile at tokens [slot, slot + kTile) of a block, slot a multiple of kTile, out of the block.
 void ReadTile(const BlockGeometry& block, const BlockGeometry& tile, DType type, size_t slot,
               const std::byte* block_bytes, std::byte* tile_bytes);
 
-/// The other way.
+/// The inverse: copies the tile into the block.
 void WriteTile(const BlockGeometry& block, const BlockGeometry& tile, DType type, size_t slot,
                const std::byte* tile_bytes, std::byte* block_bytes);
 
-/// Clears tokens [begin, end) of a tile, so that it holds nothing that its sequence does not.
+/// Clears tokens [begin, end) of a tile, so that it holds only its sequence's data.
 void ClearTileTokens(const BlockGeometry& tile, DType type, size_t begin, size_t end, std::byte* tile_bytes);
 
 }  // namespace skald

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch: the tokens of one or more conversations for one step, and what is wanted of each. It refers to caches and
-// tokens that the caller keeps alive until the step is done.
+// Batch: the tokens of one or more conversations for one step, and the wanted output of each (Want). It refers to
+// caches and tokens that the caller keeps alive until the step is done.
 
 #ifndef SKALD_CACHE_STEPS_BATCH_H_
 #define SKALD_CACHE_STEPS_BATCH_H_
@@ -24,19 +24,18 @@ struct StepRequest {
 
 class Batch {
  public:
-  // Appends `tokens` to the conversation in `cache`; `last` is wanted of the last of them.
+  // Appends `tokens` to the conversation in `cache`; `last` is the Want of the last of them.
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, Want last = Want::kLogits);
 
-  /// The same, with a wish for each token: `wants` must be as long as `tokens`
-  /// (the step is refused otherwise).
+  /// The same with a Want for each token: `wants` must be as long as `tokens` (the step is refused otherwise).
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, std::span<const Want> wants);
 
   std::span<const StepRequest> requests() const { return requests_; }
-  /// All wishes, and those of one request, one for each of its tokens.
+  /// All wants, and those of one request, one for each of its tokens.
   std::span<const Want> wants() const { return wants_; }
   std::span<const Want> wants(size_t request) const;
 
-  /// False where there was no memory for something that was added; such a batch is refused.
+  /// False if memory ran out while something was added; such a batch is refused.
   bool is_complete() const { return is_complete_; }
 
  private:
@@ -46,7 +45,7 @@ class Batch {
   void Begin(KVCache& cache, std::span<const int32_t> tokens);
 
   std::vector<StepRequest> requests_;
-  std::vector<size_t> first_wants_;  ///< [requests], where the wishes of each begin
+  std::vector<size_t> first_wants_;  ///< [requests], where the wants of each begin
   std::vector<Want> wants_;
   bool is_complete_ = true;
 };

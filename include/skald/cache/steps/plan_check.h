@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must be true of a step plan for it to be carried out in a pool: nothing in it makes whoever computes read or
-// write anything but blocks of that pool. For plans that come from elsewhere; Step makes no others. Whether a plan is
-// the one that was meant, no check can tell.
+// Checks that a step plan can be carried out in a pool: computing it reads and writes only blocks of that pool. For
+// plans that come from elsewhere; Step makes only valid ones. The check cannot tell whether a plan is the intended one.
 
 #ifndef SKALD_CACHE_STEPS_PLAN_CHECK_H_
 #define SKALD_CACHE_STEPS_PLAN_CHECK_H_
@@ -51,7 +50,7 @@ class PlanCheck {
   bool IsBlock(size_t g, BlockId id) const { return id < pool_.max_blocks(g); }
   bool IsAttention(uint32_t g) const { return g < num_groups() && group(g).is_attention(); }
 
-  /// Null: nothing.
+  /// Returns null if nothing is wrong.
   const char* WhatIsWrong(const SequencePlan& sequence) const {
     const uint32_t max_tokens = pool_.runtime().max_tokens;
     if (sequence.pool != 0) return "is of a second pool; a plan sent elsewhere is for one";
@@ -59,9 +58,9 @@ class PlanCheck {
     if (sequence.num_tokens > max_tokens || sequence.first_position > max_tokens - sequence.num_tokens) {
       return "goes beyond the pool's token limit (RuntimeConfig::max_tokens)";
     }
-    if (sequence.wants.size() != sequence.num_tokens) return "does not say what is wanted of each token";
+    if (sequence.wants.size() != sequence.num_tokens) return "does not have one Want for each token";
     for (const Want want : sequence.wants) {
-      if (want > Want::kHidden) return "wants something that there is not";
+      if (want > Want::kHidden) return "has a Want that does not exist";
     }
     if (sequence.groups.size() != num_groups()) return "has another number of groups than the pool's layout";
     for (size_t g = 0; g < num_groups(); ++g) {
@@ -93,7 +92,7 @@ class PlanCheck {
     return AreBlocks(g, present) ? WrongSaves(sequence, g, sequence.first_position) : kNoSuchBlock;
   }
 
-  /// A state that the step begins with, or one that it replays from and all inputs that it needs for that.
+  /// Checks the state that the step begins with, or the one that it replays from and all inputs for that.
   const char* WrongReplay(const SequencePlan& sequence, uint32_t g) const {
     const GroupTable& states = sequence.groups[g];
     const GroupTable& inputs = sequence.groups[pool_.layout().InputsOf(g)];
@@ -147,19 +146,19 @@ class PlanCheck {
 
   const char* WrongWork(const SequencePlan& sequence) const {
     for (const StateSave& save : sequence.saves) {
-      if (save.group >= num_groups() || IsAttention(save.group)) return "saves a state where there is none";
+      if (save.group >= num_groups() || IsAttention(save.group)) return "saves a state of a group that keeps none";
     }
     for (const BlockCopy& copy : sequence.copies) {
-      if (!IsAttention(copy.group)) return "copies what is no block of tokens";
+      if (!IsAttention(copy.group)) return "copies something other than a block of tokens";
       if (!IsBlock(copy.group, copy.source) || !IsBlock(copy.group, copy.target)) return kNoSuchBlock;
       if (copy.source == copy.target) return "copies a block onto itself";
     }
     for (const BlockClear& clear : sequence.clears) {
-      if (!IsAttention(clear.group)) return "clears what is no block of tokens";
+      if (!IsAttention(clear.group)) return "clears something other than a block of tokens";
       if (!IsBlock(clear.group, clear.block)) return kNoSuchBlock;
     }
     for (const TokenMove& move : sequence.moves) {
-      if (!IsAttention(move.group)) return "moves what are no tokens";
+      if (!IsAttention(move.group)) return "moves something other than tokens";
       if (!IsBlock(move.group, move.source) || !IsBlock(move.group, move.target)) return kNoSuchBlock;
       if (move.source == move.target) return "moves tokens within a block";
       if (!HasSlots(move.source_slot, move.count) || !HasSlots(move.target_slot, move.count)) {
@@ -192,7 +191,7 @@ class PlanCheck {
     return sequence == plan_.sequences.size();
   }
 
-  static constexpr const char* kNoBeginning = "does not say which state it begins with";
+  static constexpr const char* kNoBeginning = "does not name the state that it begins with";
   static constexpr const char* kNoSuchBlock = "names a block that the pool cannot have";
 
   const StepPlan& plan_;
@@ -202,7 +201,7 @@ class PlanCheck {
 
 }  // namespace internal
 
-/// Returns an error where `plan` cannot be carried out in `pool`: kDataLoss, naming the sequence.
+/// Returns an error if `plan` cannot be carried out in `pool`: kDataLoss, naming the sequence.
 inline Result<void> CheckStepPlan(const StepPlan& plan, const BlockPool& pool) {
   return NoThrow("CheckStepPlan", [&] { return internal::PlanCheck(plan, pool).Run(); });
 }

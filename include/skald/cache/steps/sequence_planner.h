@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans one sequence's part of a step: which blocks it reads, which new ones it needs, what must be copied or moved
-// first, and how its table will look when the step is committed. Neither the cache nor the pool is touched: new blocks
-// bear provisional numbers, NewBlock(0), NewBlock(1), ... in each group, until they are taken.
+// first, and its table after the commit. Changes neither the cache nor the pool: new blocks have provisional numbers,
+// NewBlock(0), NewBlock(1), ... in each group, until they are taken.
 //
-// State that a recurrent group stands at is never overwritten, but written anew: so an abandoned step costs nothing,
-// and forks, resume points and rewinding share what is there. Of a replayed group the state before all that a rewind
-// may land at is kept, the base, and the inputs since.
+// The present state of a recurrent group is never overwritten: a new one is written. So an abandoned step costs
+// nothing, and forks, resume points and rewinding share existing states. A replayed group keeps its base, the state
+// before every position that a rewind may go to, and the inputs since.
 
 #ifndef SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
 #define SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
@@ -31,14 +31,13 @@ inline constexpr BlockId kFirstNewBlock = kMaxBlocks;
 constexpr BlockId NewBlock(uint32_t i) { return kFirstNewBlock + i; }
 constexpr bool IsNewBlock(BlockId id) { return id >= kFirstNewBlock; }
 
-/// Inputs kept, at most, for each token that must be within reach: the more, the seldomer the base moves where tokens
-/// come one by one, which costs as many rows of the recurrence as there are tokens within reach.
+/// Inputs kept, at most, for each token that must be within reach. With more of them the base moves less often when
+/// tokens come one by one; each move costs as many rows of the recurrence as there are tokens within reach.
 inline constexpr uint64_t kMostInputs = 4;
 
 class SequencePlanner {
  public:
-  // Plans for `table`, a cache's in `pool`, to grow by `num_tokens`. What is in `given_up` is taken to refer to no
-  // block any more.
+  // Plans for `table`, a cache's in `pool`, to grow by `num_tokens`. Blocks in `given_up` are treated as unused.
   SequencePlanner(const BlockPool& pool, const BlockTable& table, uint32_t num_tokens,
                   std::span<TableLease* const> given_up)
       : pool_(pool),
@@ -67,7 +66,7 @@ class SequencePlanner {
     }
   }
 
-  /// Moves what was planned to `plan`, which has pool, tokens and wants.
+  /// Moves the plan to `plan`, which has pool, tokens and wants.
   void TakePlan(SequencePlan& plan) {
     plan.groups = std::move(plan_.groups);
     plan.saves = std::move(plan_.saves);
@@ -79,15 +78,15 @@ class SequencePlanner {
   /// How many new blocks of each group the plan needs.
   const std::vector<uint32_t>& num_new() const { return num_new_; }
 
-  /// The sequence's table at the end of the step: with everything that rewinding may need.
+  /// The sequence's table at the end of the step, with everything that rewinding may need.
   BlockTable FinalTable() const { return TableAt(end_, rewind_to_); }
 
-  /// A resume point: what is needed to go on from `tokens` tokens.
+  /// A resume point: the state needed to continue from `tokens` tokens.
   BlockTable ResumePointAt(uint32_t tokens) const { return TableAt(tokens, tokens); }
 
  private:
-  // The table of the first `tokens` tokens, able to go back to `rewind_to`; what is then out of every window is left
-  // out.
+  // The table of the first `tokens` tokens, able to go back to `rewind_to`; state that is then out of every window is
+  // left out.
   BlockTable TableAt(uint32_t tokens, uint32_t rewind_to) const {
     BlockTable table;
     table.tokens = tokens;
@@ -141,7 +140,7 @@ class SequencePlanner {
     return std::nullopt;
   }
 
-  /// New states of group `g`: at every resume point and wherever a rewind may land.
+  /// Plans new states of group `g`: at every resume point and at every position that a rewind may go to.
   void PlanStates(uint32_t g) {
     if (table_.tokens > 0) plan_.groups[g] = {table_.tokens, {table_.groups[g].blocks.back()}};
     std::vector<uint32_t> positions = resume_points_;
@@ -152,15 +151,16 @@ class SequencePlanner {
     for (const uint32_t tokens : positions) plan_.saves.push_back({g, tokens, TakeBlock(g)});
   }
 
-  /// Where replays of group `g` will begin when the step is done. The base stays as long as inputs do not become too
-  /// many, and else moves to where the step begins or, if it must, to the earliest position within reach.
+  /// The position from which replays of group `g` will begin after the step. The base stays while there are not too
+  /// many inputs. Otherwise it moves to the beginning of the step or, if necessary, to the earliest position within
+  /// reach.
   uint32_t NextBase(uint32_t g) const {
     if (rewind_to_ == end_) return end_;
     const uint32_t base = rewind_to_ < table_.tokens ? table_.groups[g].first_token : table_.tokens;
     return end_ - base <= kMostInputs * pool_.runtime().rewind_tokens ? base : rewind_to_;
   }
 
-  /// The state of replayed group `g` after `tokens` tokens, if it is there before the step.
+  /// The state of replayed group `g` after `tokens` tokens, if it exists before the step.
   std::optional<BlockId> FindStored(uint32_t g, uint32_t tokens) const {
     const GroupTable& stored = table_.groups[g];
     if (tokens == 0) return std::nullopt;
@@ -189,9 +189,8 @@ class SequencePlanner {
     return inputs;
   }
 
-  /// New states of replayed group `g`: at every resume point, at the next base and at the end; and the inputs behind
-  /// the base. After a rewind the state to begin with is replayed to where that at the end will be, unless it is the
-  /// base.
+  /// Plans new states of replayed group `g`: at every resume point, at the next base and at the end; and the inputs
+  /// after the base. After a rewind the first state is replayed into the block of the last one, unless it is the base.
   void PlanReplay(uint32_t g) {
     const uint32_t inputs = layout().InputsOf(g), start = table_.tokens, base = NextBase(g);
     std::vector<uint32_t> positions = resume_points_;
@@ -211,7 +210,7 @@ class SequencePlanner {
     if (start > 0) ListBeginning(g, inputs);
   }
 
-  /// What a step of replayed group `g` begins with: the present state, and all that it replays.
+  /// Lists the state that a step of replayed group `g` begins with, and everything that it replays.
   void ListBeginning(uint32_t g, uint32_t inputs) {
     uint32_t replayed = 0;  // up to here
     for (const StateSave& save : plan_.saves) {
@@ -241,7 +240,7 @@ class SequencePlanner {
 
   BlockId TakeBlock(uint32_t g) { return NewBlock(num_new_[g]++); }
 
-  /// Lists the blocks of the tokens that are there already, as far as the new ones see them.
+  /// Lists the blocks of existing tokens, as far as the new ones see them.
   void KeepBlocks(uint32_t g) {
     GroupTable& list = plan_.groups[g];
     const uint32_t retained = FirstRetained(table_, table_.groups[g].first_token);
@@ -255,7 +254,7 @@ class SequencePlanner {
     }
   }
 
-  /// A block that the step goes on filling must be this sequence's alone: others may see it through a fork.
+  /// A block that the step continues to fill must belong to this sequence alone: others may see it through a fork.
   BlockId KeepBlock(uint32_t g, uint32_t block) {
     const BlockId stored = StoredBlock(g, block * block_tokens_);
     const bool is_filled = (block + 1) * block_tokens_ <= table_.tokens;
@@ -274,8 +273,8 @@ class SequencePlanner {
     return references == 1;
   }
 
-  /// Tokens [first, last) of one block, gathered from where they are stored. A full block that no edit touched stays.
-  /// Everything else gets a new block: the old ones must survive should the step be abandoned.
+  /// Tokens [first, last) of one block, gathered from where they are stored. A full block without edits stays.
+  /// Everything else gets a new block: the old ones must survive if the step is abandoned.
   BlockId GatherBlock(uint32_t g, uint32_t first, uint32_t last) {
     const Segments runs = Slice(order_, first, last);
     const bool is_filled = first % block_tokens_ == 0 && last % block_tokens_ == 0;
@@ -296,8 +295,8 @@ class SequencePlanner {
     return id;
   }
 
-  /// Appends blocks for the new tokens, pass by pass. In a window group a block that this step took and that has
-  /// left the window is written again, so that a long prompt needs no more blocks than a short one.
+  /// Appends blocks for the new tokens, pass by pass. In a window group, a block that this step took and that has left
+  /// the window is written again, so that a long prompt needs no more blocks than a short one.
   void AddBlocks(uint32_t g, std::span<const uint32_t> slice_begins) {
     GroupTable& list = plan_.groups[g];
     const uint32_t first_block = BlockOf(list.first_token);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step: a transaction that appends tokens to several caches at once. Plan decides what happens to which block; Reserve
-// takes all the blocks, or none; whoever computes fills them; Commit publishes. A step that is not committed leaves
-// every cache as it was. Between Plan and Commit the caches must not be changed. Used by one thread at a time.
+// Step: a transaction that appends tokens to several caches at once. Plan decides the use of every block; Reserve takes
+// all the blocks, or none; the caller then computes and fills them; Commit publishes. A step that is not committed
+// leaves every cache unchanged. Between Plan and Commit the caches must not be changed. Used by one thread at a time.
 //
-// Resume points yield to tokens: where the pool is full, a cache gives up its own, oldest first, before a step fails.
-// Which ones is worked out without touching them, and they go only with the blocks that the whole batch needs: a step
-// that Reserve refuses has cost no sequence anything. After Reserve nothing in here allocates or fails, so whoever
-// computes does well to have its memory before: what gave way then is gone.
+// Resume points give way to tokens: when the pool is full, a cache gives up its own, oldest first, before a step fails.
+// They are chosen without being touched, and are dropped only together with the blocks that the whole batch needs: a
+// step that Reserve refuses has cost no sequence anything. After Reserve nothing here allocates or fails. Allocate the
+// memory for computing before it: resume points that were given up are gone even if computing then fails.
 
 #ifndef SKALD_CACHE_STEPS_STEP_H_
 #define SKALD_CACHE_STEPS_STEP_H_
@@ -35,9 +35,10 @@ namespace skald {
 class Step {
  public:
   // Plans to append the batch's tokens to their caches, computed at most `pass_tokens` at a time. Errors name the
-  // sequence by its index: kInvalidArgument (an empty batch or sequence, a cache listed twice or that stores otherwise
-  // than the first, wishes that do not match the tokens, passes of 0 tokens), kOutOfRange (a cache's token limit),
-  // kFailedPrecondition (a cache that was moved from), kResourceExhausted (no memory for the batch or the plan).
+  // sequence by its index: kInvalidArgument (an empty batch or sequence, a cache that is listed twice or whose storage
+  // format differs from the first one's, wants that do not match the tokens, passes of 0 tokens), kOutOfRange (a
+  // cache's token limit), kFailedPrecondition (a cache that was moved from), kResourceExhausted (no memory for the
+  // batch or the plan).
   static Result<Step> Plan(const Batch& batch, uint32_t pass_tokens) {
     return NoThrow("planning a step", [&]() -> Result<Step> {
       SKALD_TRY(CheckBatch(batch, pass_tokens));
@@ -50,8 +51,8 @@ class Step {
     });
   }
 
-  /// Takes the blocks, from prompts kept in memory and from the caches' own resume points if need be. From here on the
-  /// plan names real blocks, and can be carried out here or elsewhere. Error: kResourceExhausted (the pool's byte
+  /// Takes the blocks, if necessary from prompts kept in memory and from the caches' own resume points. From here on
+  /// the plan names real blocks, and can be carried out here or elsewhere. Error: kResourceExhausted (the pool's byte
   /// limit, or the system's), naming the request.
   Result<void> Reserve() {
     return NoThrow("reserving a step", [&]() -> Result<void> {
@@ -66,7 +67,7 @@ class Step {
     });
   }
 
-  /// Both in a row.
+  /// Plan, then Reserve.
   static Result<Step> Begin(const Batch& batch, uint32_t pass_tokens) {
     SKALD_ASSIGN(auto step, Plan(batch, pass_tokens));
     SKALD_TRY(step.Reserve());
@@ -100,7 +101,7 @@ class Step {
     BlockTable table;
     TableLease lease;
   };
-  /// What one cache becomes on commit. Its claim's lease keeps the step's new blocks alive until then.
+  /// The result of the step for one cache. Its claim's lease keeps the step's new blocks alive until the commit.
   struct Pending {
     StepRequest request;
     std::vector<uint32_t> positions;  ///< of the resume points among the new tokens
@@ -112,14 +113,14 @@ class Step {
 
   static Failure Explain(const BlockShortage& shortage) {
     if (shortage.is_of_system) {
-      return Fail(ErrorCode::kResourceExhausted, "the system has not enough memory for the block pool");
+      return Fail(ErrorCode::kResourceExhausted, "the system does not have enough memory for the block pool");
     }
     return BlockPool::FailFull(shortage.used_bytes, shortage.limit_bytes, shortage.needed_bytes);
   }
 
   static Result<void> CheckBatch(const Batch& batch, uint32_t pass_tokens) {
     if (pass_tokens == 0) return Fail(ErrorCode::kInvalidArgument, "pass_tokens is 0, expected at least 1 token");
-    if (!batch.is_complete()) return Fail(ErrorCode::kResourceExhausted, "there was no memory for all of the batch");
+    if (!batch.is_complete()) return Fail(ErrorCode::kResourceExhausted, "memory ran out while the batch was filled");
     if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");
     for (size_t i = 0; i < batch.requests().size(); ++i) {
       if (auto valid = CheckRequest(batch, i); !valid) return OfSequence(i, valid);
@@ -134,9 +135,8 @@ class Step {
     SKALD_TRY(CheckPool(*request.cache->pool(), *requests[0].cache->pool()));
     if (request.tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no tokens to compute");
     if (batch.wants(index).size() != request.tokens.size()) {
-      return Fail(ErrorCode::kInvalidArgument, "the batch says what it wants of " +
-                                                   std::to_string(batch.wants(index).size()) + " tokens but has " +
-                                                   std::to_string(request.tokens.size()));
+      return Fail(ErrorCode::kInvalidArgument, "the batch has wishes for " + std::to_string(batch.wants(index).size()) +
+                                                   " tokens but has " + std::to_string(request.tokens.size()));
     }
     for (size_t earlier = 0; earlier < index; ++earlier) {
       if (requests[earlier].cache != request.cache) continue;
@@ -154,7 +154,7 @@ class Step {
     return {};
   }
 
-  /// One plan, in terms of blocks, for all.
+  /// A plan has one block size and element type for all pools.
   static Result<void> CheckPool(const BlockPool& pool, const BlockPool& first) {
     if (pool.fingerprint() != first.fingerprint() || pool.layout().groups().size() != first.layout().groups().size()) {
       return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than that of sequence 0");
@@ -167,7 +167,7 @@ class Step {
     return {};
   }
 
-  /// What is known of a sequence before passes are made.
+  /// Adds the properties of a sequence that are known before passes are made.
   void AddSequence(const Batch& batch, size_t index) {
     const KVCache& cache = *batch.requests()[index].cache;
     plan_.model = cache.pool()->layout().model();
@@ -188,7 +188,7 @@ class Step {
     Pending pending{
         request, ResumePointPositions(cache.pool()->runtime(), cache.size(), num_tokens), {}, {}, TableLease(nullptr),
         {}};
-    // So that Commit has nothing left that could fail.
+    // Allocates everything for Commit, which must not fail.
     MakeRoom(cache.tokens_, num_tokens);
     MakeRoom(cache.resume_points_, pending.positions.size());
     for (TableLease& point : cache.resume_points_) pending.former.push_back(&point);
@@ -203,13 +203,13 @@ class Step {
     if (needed > list.capacity()) list.reserve(std::max(needed, 2 * list.capacity()));
   }
 
-  /// The pools of the claims in the order in which BlockExchange wants them.
+  /// The pools of the claims in the order that BlockExchange expects.
   void SortPools() {
     sorted_pools_ = pools_;
     std::sort(sorted_pools_.begin(), sorted_pools_.end(), std::less<>());
   }
 
-  /// Plans for one sequence, given what it gives up at present.
+  /// Plans for one sequence, with the resume points that it gives up at present.
   void PlanSequence(uint32_t index) {
     Pending& pending = pending_[index];
     BlockClaim& claim = claims_[index];
@@ -226,7 +226,7 @@ class Step {
     planner.TakePlan(plan_.sequences[index]);
   }
 
-  /// Plans anew with one resume point less; false where the sequence has none left that could give way.
+  /// Plans again with one resume point less; false if the sequence has none left to give up.
   bool GiveWay(size_t index) {
     Pending& pending = pending_[index];
     BlockClaim& claim = claims_[index];
@@ -241,7 +241,7 @@ class Step {
     return true;
   }
 
-  /// Puts the real blocks in the place of provisional numbers, once they are there.
+  /// Replaces provisional numbers by the real blocks.
   void Settle(size_t index) noexcept {
     Pending& pending = pending_[index];
     const TableLease& fresh = claims_[index].fresh;
@@ -281,7 +281,7 @@ class Step {
     return begins;
   }
 
-  /// Where the runtime wants resume points among the new tokens; only as many as will be kept.
+  /// The positions of the resume points that the runtime asks for among the new tokens; only as many as will be kept.
   static std::vector<uint32_t> ResumePointPositions(const RuntimeConfig& runtime, uint32_t size, uint32_t num_tokens) {
     std::vector<uint32_t> positions;
     if (runtime.resume_point_every == 0) return positions;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepPlan: everything that one step does, decided before anything is computed: what becomes of which block, which
-// tokens are computed together, what is wanted of them. Plain data without pointers: it can be recorded, or sent
-// (step_plan_bytes.h) to another process and carried out there, on a pool of the same layout. The tokens themselves are
-// not part of it.
+// StepPlan: everything that one step does, decided before anything is computed: the use of every block, which tokens
+// are computed together, and which outputs are wanted. Plain data without pointers: it can be recorded, or sent
+// (step_plan_bytes.h) to another process and carried out there, on a pool of the same layout. It does not contain the
+// tokens themselves.
 
 #ifndef SKALD_CACHE_STEPS_STEP_PLAN_H_
 #define SKALD_CACHE_STEPS_STEP_PLAN_H_
@@ -17,11 +17,11 @@
 
 namespace skald {
 
-/// What is wanted of a token's row.
+/// The wanted output of a token's row.
 enum class Want : uint8_t {
   kNothing,  ///< only its effect on the cache
   kLogits,   ///< [vocab_size], for the token that follows it
-  kHidden,   ///< [model_dim], the final norm's output that the logits are made from
+  kHidden,   ///< [model_dim], the final norm's output, from which the logits are computed
 };
 
 /// Copy-on-write: the whole block `source` is copied to `target` before the first pass.
@@ -36,8 +36,8 @@ struct BlockClear {
   BlockId block;
 };
 
-/// `count` tokens of block `source` from slot `source_slot` on are copied to block `target`, and their keys turned
-/// by `shift` positions. Carries out pending edits, before the first pass and after the clears.
+/// `count` tokens of block `source` from slot `source_slot` on are copied to block `target`, and their keys rotated by
+/// `shift` positions. Carries out pending edits, before the first pass and after the clears.
 struct TokenMove {
   uint32_t group;
   BlockId source, target;
@@ -45,8 +45,8 @@ struct TokenMove {
   int32_t shift;
 };
 
-/// The state of a recurrent group after the sequence's first `tokens` tokens is written to `block`; of a replayed group
-/// before the first pass, where those are there already. Of a group of inputs, what the last of these tokens gives.
+/// Writes the state of a recurrent group after the sequence's first `tokens` tokens to `block`; for a replayed group
+/// before the first pass, if those tokens exist already. For a group of inputs: the inputs of the last of these tokens.
 struct StateSave {
   uint32_t group;
   uint32_t tokens;
@@ -61,12 +61,12 @@ struct SequencePlan {
   Sha256Digest adapter = {};     ///< KVCache::adapter
   std::vector<Want> wants = {};  ///< [num_tokens]
   /// For each attention group, the blocks from the first one the step reads to the last one it writes. A window group
-  /// may name one block for two places: it is written again once what it held is out of the window. For each recurrent
-  /// group, the state that the step begins with; none at position 0. For a replayed group that saves states of tokens
-  /// that are there, its part of the sequence's table, and for its inputs those up to the last of these states.
+  /// may list one block at two places: it is written again after its tokens left the window. For each recurrent group,
+  /// the state that the step begins with; none at position 0. For a replayed group that saves states of existing
+  /// tokens, its part of the sequence's table, and for its inputs those up to the last of these states.
   std::vector<GroupTable> groups = {};
-  /// For each recurrent group, ascending by tokens; the last is the state that the step ends with. Between passes, and
-  /// from a replay to the first pass, it carries the state, unless that is saved elsewhere anyway.
+  /// For each recurrent group, ascending by tokens; the last is the state that the step ends with. Its block also
+  /// carries the state between passes, and from a replay to the first pass, unless that state is saved elsewhere.
   std::vector<StateSave> saves = {};
   std::vector<BlockCopy> copies = {};
   std::vector<BlockClear> clears = {};
@@ -84,7 +84,7 @@ struct PassSlice {
 using Pass = std::vector<PassSlice>;
 
 struct StepPlan {
-  uint64_t model = 0;  ///< whose caches it is about (CacheLayout::model)
+  uint64_t model = 0;  ///< the model of its caches (CacheLayout::model)
   uint32_t block_tokens = 0;
   std::vector<SequencePlan> sequences;
   /// In order: the first sequence from its first token to its last, then the next one.

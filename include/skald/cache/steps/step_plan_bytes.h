@@ -25,14 +25,14 @@ namespace skald {
 
 namespace internal {
 
-/// The structs are written as they lie in memory.
+/// The structs are written as they are in memory.
 template <class... T>
 inline constexpr bool kHaveNoGaps = (std::has_unique_object_representations_v<T> && ...);
 static_assert(kHaveNoGaps<StateSave, BlockCopy, BlockClear, TokenMove, PassSlice, Want>);
 
 }  // namespace internal
 
-/// Returns the plan as bytes. It must have its blocks (Step::Reserve). Error: kResourceExhausted.
+/// Returns the plan as bytes. Reserve must have been called (Step::Reserve). Error: kResourceExhausted.
 Result<std::vector<std::byte>> StepPlanToBytes(const StepPlan& plan);
 
 /// Returns the plan that `bytes` hold, for `pool`. Errors: kDataLoss (bytes that are no plan, or a plan that cannot be

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention over cached blocks (arithmetic contract, R5): scores and outputs are two multiplications in the order
-// of R1, joined by an online softmax over fixed spans of positions. Query heads that share a kv head, and neighbouring
-// rows of one sequence, are computed together, so that keys and values are read once for all of them; no bit depends
-// on that, nor on the cache's block size. Invisible positions never reach a sum, whatever bytes they hold.
+// Attention over cached blocks (arithmetic contract, R5): scores and outputs are two multiplications in the order of
+// R1, joined by an online softmax over fixed spans of positions. Query heads that share a kv head, and neighbouring
+// rows of one sequence, are computed together, so that keys and values are read once for all of them. Results do not
+// depend on that, nor on the cache's block size. Invisible positions never reach a sum, whatever bytes they hold.
 
 #if defined(SKALD_KERNELS_ATTENTION_ATTENTION_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_ATTENTION_INL_TOGGLE
@@ -49,8 +49,8 @@ struct Queries {
   HWY_INLINE size_t Head(size_t i) const { return kv_head * group + i % group; }
 };
 
-// Asks for the numbers of a query that will be computed soon and for where its output goes: rows lie so far apart that
-// the processor does not foresee them.
+// Prefetches the numbers of a query that will be computed soon and the place of its output: rows are so far apart that
+// the processor does not predict them.
 HWY_INLINE void PrefetchQuery(const AttentionArgs& args, const Queries& queries, size_t i) {
   const size_t head_dim = args.geometry.head_dim, value_dim = args.geometry.value_dim();
   const float* const query = args.queries + queries.Row(i) * args.query_stride + queries.Head(i) * head_dim;
@@ -64,7 +64,7 @@ HWY_INLINE Positions VisibleTo(const AttentionArgs& args, size_t row) {
   return {args.window != 0 && end > args.window ? end - args.window : 0, end};
 }
 
-// The positions that any of the queries sees.
+// The positions that at least one of the queries sees.
 HWY_INLINE Positions VisibleToAny(const AttentionArgs& args, const Queries& queries) {
   return {VisibleTo(args, queries.Row(queries.begin)).begin, VisibleTo(args, queries.Row(queries.end - 1)).end};
 }
@@ -75,7 +75,7 @@ static_assert(kMaxBlockRows * 256 <= kMaxBlockTerms);
 
 HWY_INLINE size_t MaxBlockRows(size_t head_dim) { return head_dim <= 256 ? kMaxBlockRows : kTileOfRows; }
 
-// What a block of queries carries from span to span. E is the type of operands (attention_product-inl.h). At most 120
+// The state of a block of queries from span to span. E is the type of operands (attention_product-inl.h). At most 120
 // KiB, on the stack.
 template <class E>
 struct BlockState {
@@ -89,7 +89,7 @@ struct BlockState {
   const float* value_scales[kAttentionSpan / kTile];  // of one span, if the cache holds codes
   size_t rows, computed_rows;
 
-  Operand<E> query;    // rounded to the cache's type (bfloat16 where that is codes), padded with zeros
+  Operand<E> query;    // rounded to the cache's type (bfloat16 for codes), padded with zeros
   Operand<E> weights;  // of one span: probabilities rounded likewise
   Sums scores;         // of one span
   Sums output;         // not yet divided by the sum
@@ -162,8 +162,8 @@ HWY_INLINE const T* ValueTile(const AttentionArgs& args, const KVBlocks& table, 
   return ValuesOf<T>(block, geometry, kv_head) + position % geometry.block_tokens * kLanes;
 }
 
-// scores[r, i] = query[r] . key[i], for all positions of the tiles of `span`; of codes times the key's scale. Memory is
-// asked for the next span, up to position `ahead_end`.
+// scores[r, i] = query[r] . key[i], for all positions of the tiles of `span`; for codes times the key's scale.
+// Prefetches the next span, up to position `ahead_end`.
 template <class T, class E>
 HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
                           const Positions& span, size_t ahead_end, BlockState<E>& state) {
@@ -192,9 +192,8 @@ HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size
   }
 }
 
-// Turns the scores of all queries into probabilities, and sets the factors by which everything summed before shrinks.
-// A query that sees nothing of the span stays as it was. There is so much to compute here that memory has time to fetch
-// the next queries.
+// Turns the scores of all queries into probabilities, and sets the factors by which all earlier sums shrink. A query
+// that sees nothing of the span is unchanged. This computes long enough for a prefetch of the next queries.
 template <class T, class E>
 HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_scores, const Queries& queries,
                             size_t span_begin, const Positions& span, BlockState<E>& state) {
@@ -247,7 +246,7 @@ HWY_INLINE void AddValues(bool is_first_span, const AttentionArgs& args, const K
   AddProducts(is_first_span, state.weights, state.computed_rows, values, state.output.panels, state.output);
 }
 
-// AddValues where values are elements of keys.
+// AddValues for values that are elements of keys.
 template <class T, class E>
 HWY_INLINE void AddLatents(bool is_first_span, const AttentionArgs& args, const KVBlocks& table, size_t kv_head,
                            size_t span_begin, const Positions& span, BlockState<E>& state) {
@@ -280,8 +279,8 @@ void AttendBlock(const AttentionArgs& args, FinishFunction finish_scores, const 
   BeginBlock<T>(args, queries, state);
   const KVBlocks& table = args.tables[args.sequences[queries.first_row]];
   const Positions visible = VisibleToAny(args, queries);
-  // One row, whose keys and values come from memory: no prefetcher follows blocks, layers and heads. What many rows
-  // multiply is in a cache.
+  // One row reads keys and values from memory: hardware prefetchers do not follow blocks, layers and heads. For many
+  // rows they are in a cache.
   const size_t ahead_end = queries.size() <= queries.group ? visible.end : 0;
   for (size_t begin = visible.begin / kAttentionSpan * kAttentionSpan; begin < visible.end; begin += kAttentionSpan) {
     const Positions span = visible.In(begin);
@@ -333,7 +332,7 @@ bool AreFinite(const AttentionArgs& args, const KVBlocks& table, size_t kv_head,
 }
 
 // Whether the queries may be multiplied by whole tiles of values, though not each sees all of their positions: a
-// probability of zero changes no sum unless the value is infinite or NaN, which codes are not.
+// probability of zero changes no sum unless the value is infinite or NaN, which codes never are.
 template <class T>
 bool InvisibleValuesAreFinite(const AttentionArgs& args, const Queries& queries) {
   if constexpr (kDTypeOf<T> == DType::kI8) {
@@ -352,7 +351,7 @@ template <class T>
 void AttendQueries(const AttentionArgs& args, FinishFunction finish_scores, const Queries& queries) {
   const bool finite = InvisibleValuesAreFinite<T>(args, queries);
   if (!finite && RoundUp(queries.begin + 1, queries.group) < queries.end) {
-    // Row by row: queries of one row see the same positions, and nothing else needs to be read for them.
+    // Row by row: queries of one row see the same positions, and no other positions need to be read.
     Queries row = queries;
     for (; row.begin < queries.end; row.begin = row.end) {
       row.end = HWY_MIN(RoundUp(row.begin + 1, queries.group), queries.end);

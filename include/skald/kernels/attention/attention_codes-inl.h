@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What attention does differently over a cache of int8 codes (arithmetic contract, R5). Codes are multiplied as the
-// bfloat16 numbers that they are; the scales of keys multiply dot products, those of values probabilities.
+// The parts of attention that differ for a cache of int8 codes (arithmetic contract, R5). Codes are multiplied as
+// bfloat16 numbers, which represent them exactly; the scales of keys multiply dot products, those of values
+// probabilities.
 
 #if defined(SKALD_KERNELS_ATTENTION_ATTENTION_CODES_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_ATTENTION_CODES_INL_TOGGLE
@@ -30,7 +31,8 @@ namespace HWY_NAMESPACE {
 // Tiles of codes that are widened at a time: as bfloat16 they fit into a small L1 beside the rows.
 inline constexpr size_t kWidenedTiles = PackedTiles<int8_t>::kMaxTiles;
 
-// AddProducts over codes. A single row widens them in registers, several multiply what was widened once for all.
+// AddProducts over codes. A single row widens them in registers; several rows multiply codes that were widened once for
+// all.
 template <class E>
 void AddProducts(bool from_zero, const Operand<E>& x, size_t rows, const PackedTiles<int8_t>& codes, size_t panels,
                  const Sums& sums) {
@@ -71,11 +73,11 @@ HWY_INLINE void ScaleScores(const float* scales, size_t rows, const Sums& scores
   }
 }
 
-// Returns the probabilities times the scales of their positions' values, but zero where they are: a scale that nobody
-// may see can be anything.
+// Returns the probabilities times the scales of their positions' values; zero probabilities stay zero, because the
+// scale of an invisible position is arbitrary.
 HWY_INLINE Lanes ScaledWeights(const Lanes& probabilities, const float* scales) {
   Lanes result = Mul(probabilities, LoadLanes(scales));
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) {
     const auto nothing = hn::Eq(Part(probabilities, i), hn::Zero(FloatTag()));

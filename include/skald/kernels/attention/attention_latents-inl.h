@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that are elements of keys, as latent attention has them: cached once, in the order of keys, and brought into
-// that of values a few panels at a time, while attention multiplies them.
+// Values that are elements of keys, as in latent attention: cached once, in the order of keys. Attention reorders them
+// into the order of values, a few panels at a time, while it multiplies them.
 
 #if defined(SKALD_KERNELS_ATTENTION_ATTENTION_LATENTS_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_ATTENTION_LATENTS_INL_TOGGLE
@@ -21,21 +21,21 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Panels of values that are made of keys at a time: as many as stay in the first cache.
+// Panels of values that are made from keys at a time: as many as stay in the first-level cache.
 inline constexpr size_t kLatentPanels = 4;
 
-// What is moved as one: an element of one position or, of bfloat16, two elements of two positions, which are neighbours
-// in either order.
+// The unit of reordering: an element of one position or, for bfloat16, two elements of two positions, which are
+// neighbours in both orders.
 template <class T>
 using MovedUnit = hwy::UnsignedFromSize<sizeof(T) == 2 ? 8 : sizeof(T)>;
 
-// Vectors that hold no rows of a square, or that cannot be in arrays.
+// Vectors that are too short for rows of a square, or that cannot be in arrays.
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
 
 template <class U>
 inline constexpr size_t kSquareSide = 1;
 
-// Turns a square of units, rows of `stride` units, over. Rows from `rows` on count as zeros.
+// Transposes a square of units, rows of `stride` units. Rows from `rows` on count as zeros.
 template <class U>
 HWY_INLINE void TurnSquare(const U* from, size_t rows, size_t, U* to) {
   const U unit = rows > 0 ? *from : U{0};
@@ -50,7 +50,7 @@ HWY_INLINE void TurnSquare(const U* from, size_t rows, size_t, U* to) {
 template <class U>
 inline constexpr size_t kSquareSide = 16 / sizeof(U);
 
-// Turns a square of units, rows of `stride` units, over. Rows from `rows` on count as zeros.
+// Transposes a square of units, rows of `stride` units. Rows from `rows` on count as zeros.
 template <class U>
 HWY_INLINE void TurnSquare(const U* from, size_t rows, size_t stride, U* to) {
   constexpr size_t kSide = kSquareSide<U>;
@@ -58,7 +58,7 @@ HWY_INLINE void TurnSquare(const U* from, size_t rows, size_t stride, U* to) {
   hn::Vec<decltype(tag)> square[kSide], shuffled[kSide];
   for (size_t row = 0; row < kSide; ++row) {
     square[row] = row < rows ? hn::Load(tag, from + row * stride) : hn::Zero(tag);
-    if constexpr (sizeof(U) == 8) {  // the two elements of each position are to be the two positions of each element
+    if constexpr (sizeof(U) == 8) {  // turns the two elements of each position into the two positions of each element
       alignas(16) static constexpr uint8_t kOrder[16] = {0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15};
       const hn::Repartition<uint8_t, decltype(tag)> bytes;
       square[row] = hn::BitCast(tag, hn::TableLookupBytes(hn::BitCast(bytes, square[row]), hn::Load(bytes, kOrder)));
@@ -77,8 +77,8 @@ HWY_INLINE void TurnSquare(const U* from, size_t rows, size_t stride, U* to) {
 #endif
 
 // Writes elements [begin, begin + kLanes) of the keys of kLanes positions in the order of values; those from head_dim
-// on become zero. `keys` is the panel of these positions, `values` where the panel of these elements has them; `begin`
-// is even.
+// on become zero. `keys` is the panel of these positions, `values` the destination in the panel of these elements;
+// `begin` is even.
 template <class T>
 HWY_INLINE void TurnPanel(const T* keys, size_t begin, size_t head_dim, T* values) {
   using U = MovedUnit<T>;

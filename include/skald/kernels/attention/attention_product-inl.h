@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The multiplications of attention: up to 32 query rows, laid out as tiles, by cached keys or values, in the order of
-// R1. On fused multiply-adds the rows are floats that the cache's type can represent; where bfloat16 is multiplied as
-// it is (AMX, VDPBF16PS) they are bfloat16. The tiles are contiguous because AMX loads of rows a power of two apart
-// would evict each other from L1.
+// R1. For fused multiply-adds the rows are floats that the cache's type can represent; for native bfloat16 products
+// (AMX, VDPBF16PS) they are bfloat16. The tiles are contiguous because AMX loads of rows a power of two apart would
+// evict each other from L1.
 
 #if defined(SKALD_KERNELS_ATTENTION_ATTENTION_PRODUCT_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_ATTENTION_PRODUCT_INL_TOGGLE
@@ -45,7 +45,7 @@ struct Operand {
 };
 
 #if HWY_TARGET == HWY_AVX3_ZEN4 || HWY_TARGET == HWY_AVX3_SPR
-// Writes a row of a tile of operands in the order in which it is multiplied: of VDPBF16PS pairs of one chain.
+// Writes a row of a tile of operands in the order in which it is multiplied: for VDPBF16PS as pairs of one chain.
 HWY_INLINE void StoreOperandRow(BitsVec row, bf16* to) {
 #if HWY_TARGET == HWY_AVX3_ZEN4
   row = ChainPairs(row);
@@ -73,13 +73,12 @@ template <class T>
 struct PackedTiles {
   static constexpr size_t kMaxTiles = kMaxHeadDim / kTile;
   const T* tiles[kMaxTiles];
-  const T* ahead[kMaxTiles];  // what memory is asked for while tiles[k] is multiplied: such a tile, or null
+  const T* ahead[kMaxTiles];  // the address to prefetch while tiles[k] is multiplied: such a tile, or null
   size_t panel_stride;
   size_t begin, end;
 };
 
-// Computes kRows rows by kPanels panels. `x` and `sums` are the first row's. With `asks` memory is asked for what comes
-// next.
+// Computes kRows rows by kPanels panels. `x` and `sums` are the first row's. With `asks` it prefetches `ahead`.
 template <size_t kRows, size_t kPanels, class E, class T>
 HWY_INLINE void AddProduct(bool from_zero, bool asks, const E* x, const PackedTiles<T>& weights, size_t panel,
                            float* sums) {
@@ -112,7 +111,8 @@ HWY_INLINE void AddProduct(bool from_zero, bool asks, const E* x, const PackedTi
   }
 }
 
-// How many rows AddProducts computes for `rows` rows: those that only fill up registers must be there.
+// The number of rows that AddProducts computes for `rows` rows; the additional ones, which only fill registers, must
+// exist.
 template <class E>
 HWY_INLINE size_t ComputedRows(const E*, size_t rows) {
   return rows == 1 ? 1 : RoundUp(rows, kFewRows);
@@ -138,7 +138,7 @@ HWY_INLINE void AddPanels(bool from_zero, const Operand<E>& x, size_t rows, cons
 
 // sums[row, panel] += x[row, :] . weights[panel, :] for the first `panels` panels of sums; with from_zero the sums
 // begin at zero. `rows` is from ComputedRows. Terms outside [weights.begin, weights.end) have no influence on products
-// of floats; bfloat16 is multiplied in whole tiles: there x must be zero and the weights finite.
+// of floats. bfloat16 is multiplied in whole tiles: outside of the range x must be zero and the weights finite.
 template <class E, class T>
 void AddProducts(bool from_zero, const Operand<E>& x, size_t rows, const PackedTiles<T>& weights, size_t panels,
                  const Sums& sums) {
@@ -156,7 +156,7 @@ static_assert(kTileOfRows == kTileHeight);
 HWY_INLINE size_t ComputedRows(const bf16*, size_t rows) { return rows; }
 
 // Computes one or two panels of up to 32 rows. With kLower the rows have a lower half, with kRight there is a second
-// panel. Tiles are used at full height: what lies below the last row becomes sums that nobody reads.
+// panel. Tiles are used at full height: the sums of rows below the last one are never read.
 template <bool kLower, bool kRight>
 SKALD_AMX void AddTiles(bool from_zero, const Operand<bf16>& x, const PackedTiles<bf16>& weights, size_t panel,
                         const Sums& sums) {

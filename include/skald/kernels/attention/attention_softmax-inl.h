@@ -35,13 +35,13 @@ struct Positions {
   HWY_INLINE bool empty() const { return begin >= end; }
   HWY_INLINE size_t first_tile() const { return begin / kTile; }
   HWY_INLINE size_t end_tile() const { return (end + kTile - 1) / kTile; }
-  // What lies in the span that begins at `span`, counted from there.
+  // The part of a range within the span that begins at `span`, counted from there.
   HWY_INLINE Positions In(size_t span) const {
     return {HWY_MAX(begin, span) - span, HWY_MIN(HWY_MAX(end, span), span + kAttentionSpan) - span};
   }
 };
 
-// score where its position, first + lane, is visible, elsewhere minus infinity.
+// score if its position, first + lane, is visible, else minus infinity.
 HWY_INLINE FloatVec Masked(FloatVec score, size_t first, const Positions& visible) {
   const FloatTag tag;
   const hn::RebindToSigned<FloatTag> index_tag;
@@ -52,14 +52,14 @@ HWY_INLINE FloatVec Masked(FloatVec score, size_t first, const Positions& visibl
 }
 
 // Turns the dot products of one query in `panels` panels into scores: scaled, capped, and with kMasked minus infinity
-// where invisible. `scores` is the row in the first of the panels, which begins at position `first` of the span.
-// Returns the maximum.
+// if invisible. `scores` is the row in the first of the panels, which begins at position `first` of the span. Returns
+// the maximum.
 template <bool kSoftcap, bool kMasked>
 HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const Positions& visible, size_t first, size_t panels,
                               float* scores) {
   const FloatTag tag;
   FloatVec max = hn::Set(tag, -std::numeric_limits<float>::infinity());
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   const auto finish_panel = [&](size_t panel) HWY_ATTR {
     SKALD_UNROLL_PARTS
     for (size_t part = 0; part < parts; ++part) {
@@ -112,7 +112,7 @@ using FinishFunction = void (*)(const AttentionArgs& args, size_t span, const Po
 // Stores the kTile probabilities of two panels, rounded to T.
 template <class T>
 HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, float* to) {
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) {
     const size_t at = i * hn::Lanes(FloatTag());
@@ -122,7 +122,7 @@ HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, float* to)
 }
 
 #if HWY_TARGET == HWY_AVX3_SPR || HWY_TARGET == HWY_AVX3_ZEN4
-// The instruction for it takes subnormal numbers for zero, but Exp returns none and a product flushes them.
+// The instruction for it flushes subnormal numbers to zero. Exp returns none, and a product flushes them as well.
 template <class T>
 HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, bf16* to) {
   const __m512bh rounded = _mm512_cvtne2ps_pbh(Part(second, 0).raw, Part(first, 0).raw);
@@ -132,14 +132,14 @@ HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, bf16* to) 
 
 HWY_INLINE Lanes ExpOfDifference(const float* scores, FloatVec max) {
   Lanes result = LoadLanes(scores);
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) SetPart(result, i, ExpNonPositive(hn::Sub(Part(result, i), max)));
   return result;
 }
 
-// Turns the scores of one query into probabilities relative to `max`, zero where invisible: weights[tile] for the
-// tiles of `span`, times value_scales[tile] if T are codes. Adds the probabilities to `sum`, times `correction`.
+// Turns the scores of one query into probabilities relative to `max`, zero if invisible: weights[tile] for the tiles of
+// `span`, times value_scales[tile] if T are codes. Adds the probabilities to `sum`, times `correction`.
 template <class T, class E>
 HWY_INLINE void WeighSpan(const Positions& span, const Positions& visible, const float* scores,
                           const float* const* value_scales, float max, float correction, E* weights, float* sum) {

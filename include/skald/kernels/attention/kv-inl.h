@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes keys and values into the blocks of a cache, and moves cached tokens to other positions. The layout of a block
-// is KVGeometry's; a token's numbers are scattered in it. Bfloat16 lies in words of 32 bits: pairs of a key's numbers
-// are together, and the values of pairs of tokens. A cache of int8_t holds codes with a scale for each token and head.
-// Where values are elements of keys, keys are all that there is.
+// Writes keys and values into the blocks of a cache, and moves cached tokens to other positions. KVGeometry describes
+// the layout of a block; a token's numbers are scattered in it. Bfloat16 is written in words of 32 bits: pairs of a
+// key's numbers are together, and the values of pairs of tokens. A cache of int8_t holds codes with a scale for each
+// token and head. If values are elements of keys, only keys are stored.
 
 #if defined(SKALD_KERNELS_ATTENTION_KV_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_KV_INL_TOGGLE
@@ -115,8 +115,8 @@ HWY_INLINE void WriteValue(const float* value, const KVGeometry& geometry, size_
   }
 }
 
-// Writes the values of two tokens at once, the first in an even slot, as whole words. Numbers that pad the last panel
-// become zero.
+// Writes the values of two tokens at once, the first in an even slot, as whole words. Padding of the last panel becomes
+// zero.
 HWY_INLINE void WriteValuePair(const float* even, const float* odd, const KVGeometry& geometry, size_t slot,
                                bf16* values) {
   const FloatTag tag;
@@ -192,7 +192,7 @@ HWY_INLINE void MoveToken(const MoveKVArgs& args, size_t head, size_t source_slo
   }
 }
 
-// Within one block the ranges may overlap: tokens are moved in the order that reads each before it is overwritten.
+// Within one block the ranges may overlap: tokens are moved in an order that reads each before it is overwritten.
 template <class T>
 void MoveKV(const MoveKVArgs& args) {
   const bool backwards = args.target_slot > args.source_slot;

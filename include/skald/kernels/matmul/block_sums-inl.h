@@ -27,7 +27,7 @@ namespace HWY_NAMESPACE {
 // Calls function(row, part) for each part of the sums of kRows rows.
 template <size_t kRows, class Function>
 HWY_INLINE void ForEachPart(Function function) {
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) {
     SKALD_UNROLL_PARTS
@@ -57,7 +57,7 @@ HWY_INLINE void AddCodes(const int8_t* x, const Block& block, size_t group, size
   }
 }
 
-// Returns what the sums of a group's products begin at.
+// Returns the initial value of the sums of a group's products.
 template <Codes kCodes, class Block>
 HWY_INLINE IntLanes FirstSums(const Block& block, size_t group) {
   if constexpr (kCodes == Codes::kSplit)
@@ -66,7 +66,7 @@ HWY_INLINE IntLanes FirstSums(const Block& block, size_t group) {
     return SetIntLanes(0);
 }
 
-// What the rows of a tile have in common: where their activations are, from term k of the first of them on.
+// The common properties of the rows of a tile: their activations, from term k of the first of them on.
 struct ActivationTile {
   const int8_t* codes;
   const int16_t* sums;
@@ -77,17 +77,17 @@ struct ActivationTile {
   HWY_INLINE const int16_t* SumsAt(size_t piece) const { return sums + piece * height * 2; }
 };
 
-// The rows of codes that are kActivationGroup terms.
+// The rows of codes that make kActivationGroup terms.
 inline constexpr size_t kPieceRows = kActivationGroup / 4;
 
-// Returns the group that begins at row `first` of the codes of a piece: a sum of constants in an unrolled loop, from
-// which the compiler knows the place of each code in its plane.
+// Returns the group that begins at row `first` of the codes of a piece: a sum of constants in an unrolled loop, so that
+// the compiler knows the place of each code in its plane.
 template <class Block>
 HWY_INLINE size_t GroupAt(const Block& block, size_t piece, size_t first) {
   return (piece * kPieceRows + first) / block.group_rows;
 }
 
-// Returns sum + sum_numbers[i] times the sums of activations' codes that they are for.
+// Returns sum + sum_numbers[i] times the corresponding sums of activations' codes.
 HWY_INLINE IntVec AddSums(IntVec numbers, const int16_t* code_sums, IntVec sum) {
   if constexpr (kMultipliesShorts) {
     int32_t both;
@@ -98,8 +98,8 @@ HWY_INLINE IntVec AddSums(IntVec numbers, const int16_t* code_sums, IntVec sum) 
   }
 }
 
-// Returns the sum of a block: `dots` times the scale, without `offsets`, which count by the minimum or, where codes
-// count from below zero, by the scale as well.
+// Returns the sum of a block: `dots` times the scale, without `offsets`. These are multiplied by the minimum or, for
+// codes that count from below zero, by the scale as well.
 template <bool kHasMinima>
 HWY_INLINE FloatVec FinishNestedBlock(IntVec dots, IntVec offsets, FloatVec scale, FloatVec minimum) {
   if constexpr (!kHasMinima) return hn::Mul(hn::ConvertTo(FloatTag(), hn::Sub(dots, offsets)), scale);

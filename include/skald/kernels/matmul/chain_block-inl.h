@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Multiplication of many rows by bfloat16 (arithmetic contract, R1) in registers of AVX-512: even and odd chains of
-// four rows and two panels at a time. A factor that was read once is multiplied by two panels then; on Zen 5, where one
-// product in a cycle for each factor read leaves a quarter of the multipliers idle, these 16 chains keep both busy.
+// four rows and two panels at a time. Each factor is read once and multiplied by two panels. On Zen 5, one product in a
+// cycle for each factor read leaves a quarter of the multipliers idle; these 16 chains keep both busy.
 
 #if defined(SKALD_KERNELS_MATMUL_CHAIN_BLOCK_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_CHAIN_BLOCK_INL_TOGGLE
@@ -35,8 +35,8 @@ inline constexpr size_t kChainRows = 4, kChainPanels = 2;
 
 #if HWY_TARGET == HWY_AVX3_ZEN4
 
-// A word is two terms of a chain. To bring weights into that form takes as long as to multiply a row by them, so it is
-// done once for all rows, in the first-level cache; fewer than so many rows do not wait for it.
+// A word is two terms of a chain. Bringing weights into that form takes as long as multiplying a row by them, so it is
+// done once for all rows, in the first-level cache. With fewer rows than this it does not pay.
 inline constexpr size_t kWordTerms = 2, kRowsForChains = 9;
 inline constexpr bool kSeparatesChains = true;
 using ChainTag = WordsTag;
@@ -48,7 +48,7 @@ HWY_INLINE FloatVec AddProducts(ChainVec a, ChainVec b, FloatVec sum) { return A
 
 #else
 
-// A word is a float, which weights become as they are multiplied: other units do that.
+// A word is a float. Weights are converted as they are multiplied: other execution units do that.
 inline constexpr size_t kWordTerms = 1, kRowsForChains = 5;
 inline constexpr bool kSeparatesChains = false;
 using ChainTag = BitsTag;
@@ -73,7 +73,7 @@ HWY_INLINE FloatVec AddProducts(ChainVec a, ChainVec b, FloatVec sum) {
 // Words of a row of activations in a tile, and terms of an output in a step: a word of each of its chains.
 inline constexpr size_t kFactorWords = kTile / kWordTerms, kStepTerms = 2 * kWordTerms;
 
-// Reads weights step by step, as they lie in memory.
+// Reads weights step by step, in their memory layout.
 struct PackedChains {
   const bf16* row;
   size_t panel_stride;
@@ -95,7 +95,7 @@ struct SeparatedChains {
   HWY_INLINE void NextStep() { words += 2 * kChainPanels * kLanes; }
 };
 
-// What memory is asked for meanwhile: the rows of weights that come next, some of them at each tile.
+// The memory to prefetch meanwhile: the next rows of weights, some of them at each tile.
 struct RowsAhead {
   const bf16* next;
   size_t panel_stride, rows, rows_per_tile;
@@ -107,7 +107,7 @@ struct RowsAhead {
   }
 };
 
-// A multiplication, and where its weights are separated.
+// A multiplication, and the buffer for its separated weights.
 struct ChainProduct {
   const MatMulArgs<bf16>& args;
   RowsAhead& ahead;
@@ -139,7 +139,7 @@ inline void BeginChains(const void* chain_product, size_t panel, size_t k, size_
   }
 }
 
-// Adds the products of a tile to the sums in memory, [kChainRows][kChainPanels][kLanes], and goes on to the next tile.
+// Adds the products of a tile to the sums in memory, [kChainRows][kChainPanels][kLanes], and advances to the next tile.
 template <class Weights>
 HWY_INLINE void AddChains(const uint32_t* factors, Weights& weights, float* sums) {
   Lanes even[kChainRows][kChainPanels], odd[kChainRows][kChainPanels];
@@ -183,7 +183,7 @@ inline void SumChains(const void* chain_product, size_t row, size_t panel, size_
   const auto& product = *static_cast<const ChainProduct*>(chain_product);
   const MatMulArgs<bf16>& args = product.args;
   if (k == 0) hwy::ZeroBytes(sums, kChainRows * kChainPanels * kLanes * sizeof(float));
-  // All of them before the first is multiplied: words that were just written arrive late.
+  // All of them before the first multiplication: words that were just written arrive late.
   alignas(kAlignment) uint32_t factors[kVectorTerms / kWordTerms * kChainRows];
   const bf16* x = args.input + PreparedIndex(args.rows, row, k, args.padded_k);
   const size_t step = RowBlockHeight(args.rows, row) * kTile;

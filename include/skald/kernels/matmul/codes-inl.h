@@ -24,9 +24,9 @@ namespace HWY_NAMESPACE {
 
 using IntLanes = LanesOf<IntTag>;
 
-// How bytes are multiplied. x86's instruction for dot products (VNNI) multiplies unsigned by signed bytes. x86 before
-// it has the same in pairs, with sums that saturate at 16 bits, which magnitudes do not reach: at most 2 * 128 * 127.
-// All others multiply signed bytes.
+// How bytes are multiplied. x86's instruction for dot products (VNNI) multiplies unsigned by signed bytes. Older x86
+// has the same in pairs, with sums that saturate at 16 bits; magnitudes do not reach that: at most 2 * 128 * 127. All
+// others multiply signed bytes.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 inline constexpr bool kUnsignedBytes = true, kPairsOfBytes = false;
 #else
@@ -36,11 +36,11 @@ inline constexpr bool kUnsignedBytes = false, kPairsOfBytes = HWY_ARCH_X86 && HW
 // Whether pairs of 16-bit numbers are multiplied and added up by one instruction.
 inline constexpr bool kMultipliesShorts = HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR;
 
-// What the codes of a type of weights are as factors, and what becomes of their products. Small factors count from zero
-// and have at most kSmallBits bits, so that some products may be added up in 16 bits, where bytes are multiplied in
-// pairs. Large ones have all eight bits: signed, or larger by 128 where unsigned bytes are multiplied. Split ones are
-// large ones for many rows where bytes are multiplied in pairs: magnitudes, and bytes that are -1 where a code is
-// negative. For AVX-VNNI, in AVX2, all are unsigned and multiplied in fours.
+// How the codes of a type of weights are represented as factors. Small factors count from zero and have at most
+// kSmallBits bits, so that some products may be added up in 16 bits when bytes are multiplied in pairs. Large ones have
+// all eight bits: signed, or larger by 128 when unsigned bytes are multiplied. Split ones are large ones for many rows
+// when bytes are multiplied in pairs: magnitudes, and bytes that are -1 for negative codes. For AVX-VNNI, in AVX2, all
+// are unsigned and multiplied in fours.
 enum class Codes { kSmall, kLarge, kSplit, kFours };
 inline constexpr size_t kSmallBits = 6;
 
@@ -51,7 +51,7 @@ inline constexpr bool kUnsignedCodes = kUnsignedBytes || kCodes == Codes::kFours
 
 HWY_INLINE IntLanes SetIntLanes(int32_t value) {
   IntLanes result;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::Set(IntTag(), value));
   return result;
@@ -71,8 +71,8 @@ HWY_INLINE void StoreIntLanes(const IntLanes& lanes, int32_t* to) {
   for (size_t i = 0; i < parts; ++i) hn::StoreU(Part(lanes, i), IntTag(), to + i * hn::Lanes(IntTag()));
 }
 
-// Returns `sum`, added up. g++ would put additions off to where their sum is needed, with all products of a group
-// waiting on the stack (its "temporary expression replacement"): a fifth of the time on AVX2.
+// Returns `sum`, forced to be computed here. g++ would otherwise delay additions to the use of their sum, with all
+// products of a group on the stack (its "temporary expression replacement"): a fifth of the time on AVX2.
 HWY_INLINE IntVec AddedUp(IntVec sum) {
 #if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL && HWY_TARGET != HWY_SCALAR
   __asm__("" : "+v"(sum.raw));
@@ -80,9 +80,8 @@ HWY_INLINE IntVec AddedUp(IntVec sum) {
   return sum;
 }
 
-// Returns `pointer`, of which the compiler no longer knows where it came from. g++ would notice that rows of
-// activations lie so that a loop over terms meets the same addresses again, in another row, and keep what it read on
-// the stack.
+// Returns `pointer`, hiding its origin from the compiler. g++ would notice that a loop over terms meets the same
+// addresses again in another row of activations, and keep their values on the stack.
 template <class T>
 HWY_INLINE const T* Forgotten(const T* pointer) {
 #if HWY_COMPILER_GCC_ACTUAL
@@ -91,8 +90,8 @@ HWY_INLINE const T* Forgotten(const T* pointer) {
   return pointer;
 }
 
-// Adds the products of four unsigned codes and of `x` in each lane by the instruction of AVX-VNNI, which compilers
-// offer only where they may use it everywhere.
+// Adds the products of four unsigned codes and of `x` in each lane by the instruction of AVX-VNNI. Compilers offer its
+// intrinsic only if the whole program may use it.
 #if HWY_TARGET == HWY_AVX2 && SKALD_HAS_AVX_VNNI
 HWY_INLINE IntVec AddFours(IntVec codes, IntVec x, IntVec sums) {
   __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums.raw) : "x"(codes.raw), "x"(x.raw));
@@ -103,7 +102,7 @@ HWY_INLINE IntVec AddFours(IntVec, IntVec, IntVec sums) { return sums; }
 #endif
 
 // Adds the products of four codes, or of four magnitudes, and of `x`, -127 to 127, in each lane.
-#if HWY_TARGET == HWY_SCALAR  // whose vectors hold no four bytes
+#if HWY_TARGET == HWY_SCALAR  // whose vectors are shorter than four bytes
 template <Codes kCodes>
 HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   int8_t code[4], factor[4];
@@ -139,9 +138,8 @@ HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
 }
 #endif
 
-// Replaces codes by their magnitudes and returns their signs. Where a sign is -1, the product of a magnitude and of
-// `x ^ sign`, which is -1 - x, lacks the magnitude to be that of the code and x. Adds what four products lack to
-// `missing`.
+// Replaces codes by their magnitudes and returns their signs. For a sign of -1 the product uses `x ^ sign`, which is -1
+// - x, and thus lacks one magnitude. Adds the amount that four products lack to `missing`.
 #if HWY_TARGET == HWY_SCALAR
 HWY_INLINE IntVec SplitCodes(IntVec&, IntVec& missing) { return missing; }
 #else
@@ -156,7 +154,7 @@ HWY_INLINE IntVec SplitCodes(IntVec& codes, IntVec& missing) {
 #endif
 HWY_INLINE IntLanes SplitCodes(IntLanes& codes, IntLanes& missing) {
   IntLanes signs;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) {
     IntVec code = Part(codes, i), lack = Part(missing, i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Multiplication of many rows by bfloat16 (arithmetic contract, R1) in registers of AVX2, which are too few for even
-// terms, odd terms and totals of as many rows as hide the latency of an addition. A part of a panel is widened once,
+// Multiplication of many rows by bfloat16 (arithmetic contract, R1) in registers of AVX2. These are too few for even
+// terms, odd terms and totals of as many rows as hide the latency of an addition. So a part of a panel is widened once,
 // even terms before odd ones, and then there is one chain at a time for each output.
 
 #if defined(SKALD_KERNELS_MATMUL_FLOAT_BLOCK_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
@@ -54,13 +54,13 @@ inline void WidenPanel(const void* widened_product, size_t panel, size_t k, size
   }
 }
 
-// Where a row of activations lies in memory: a tile of it, and how far it is to the next.
+// Where a row of activations is in memory: a tile of it, and the distance to the next.
 struct ActivationRow {
   const bf16* tile;
   size_t step;
 };
 
-// Writes a tile of each row to `to`, [kWidenedRows][2][kTile / 2], and goes on to the next.
+// Writes a tile of each row to `to`, [kWidenedRows][2][kTile / 2], and advances to the next.
 HWY_INLINE void WidenActivations(ActivationRow (&rows)[kWidenedRows], float* to) {
   const BitsTag bits;
   constexpr size_t kHalf = kTile / 2;
@@ -88,8 +88,7 @@ HWY_INLINE void MultiplyHalfTile(const float* x, const float* weights, Lanes (&s
   }
 }
 
-// The sums of kWidenedRows rows and the panel that was widened: a SumFunction. What it finds below the last row is that
-// row once more.
+// The sums of kWidenedRows rows and the widened panel: a SumFunction. Rows below the last one repeat it.
 inline void SumWidened(const void* widened_product, size_t row, size_t, size_t k, size_t k_end, float* sums) {
   const auto& product = *static_cast<const WidenedProduct*>(widened_product);
   const MatMulArgs<bf16>& args = product.args;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Multiplication of quantised activations by a group-quantised matrix (arithmetic contract, R2): each block of a panel
-// is expanded once for many rows; few rows are multiplied by the packs as they lie.
+// Multiplication of quantised activations by a group-quantised matrix (arithmetic contract, R2): for many rows, each
+// block of a panel is expanded once; few rows are multiplied by the packs directly.
 
 #if defined(SKALD_KERNELS_MATMUL_GROUP_MATMUL_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_GROUP_MATMUL_INL_TOGGLE
@@ -28,7 +28,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Whether expanding codes would be copying them.
+// Whether expanding codes would only copy them.
 template <class T>
 inline constexpr bool kCodesLieExpanded = T::kCodeBits == 8;
 
@@ -39,7 +39,7 @@ inline constexpr size_t kFewForPacks = kCodesLieExpanded<T> ? kFewRows
                                        : NestedScales<T>    ? kFewRows
                                                             : 8;
 
-// What it is multiplied by, and the panel and terms at hand.
+// The weights, and the present panel and terms.
 struct GroupProduct {
   GroupMatrix matrix;
   QuantizedRows input;
@@ -64,7 +64,7 @@ void SumExpanded(const void* group_product, size_t row, size_t, size_t k, size_t
   AddBlock<kCodes, kNested, kRows>(Block(product.block), product.Activations(row, k), k == 0, sums);
 }
 
-// Where all targets sum alike, small codes and large ones need no code of their own.
+// If all targets sum alike, small codes and large ones share their code.
 template <class T, Codes kCodes, size_t kRows>
 inline constexpr SumFunction kExpanded =
     &SumExpanded<ExpandedBlockOf<T, kCodes>, kPairsOfBytes ? kCodes : Codes::kSmall, NestedScales<T>, kRows>;
@@ -78,7 +78,7 @@ void SumPacks(const void* group_product, size_t row, size_t panel, size_t k, siz
   AddBlock<kCodes, NestedScales<T>, kRows>(block, product.Activations(row, k), k == 0, sums);
 }
 
-// What codes become for many rows.
+// The form of codes for many rows.
 template <class T>
 inline constexpr Codes kCodesForMany = kCodesOf<T>;
 template <class T>
@@ -104,7 +104,7 @@ HWY_INLINE void MultiplyMany(GroupProduct& product, VectorProduct& loops) {
   }
 }
 
-// Multiplies on vectors, and asks memory for what lies `ahead` bytes on.
+// Multiplies on vectors, and prefetches `ahead` bytes on.
 template <class T>
 void MultiplyGroups(const MatMulArgs<T>& args, size_t ahead) {
   constexpr Codes kCodes = kCodesOf<T>;
@@ -123,7 +123,7 @@ void MultiplyGroups(const MatMulArgs<T>& args, size_t ahead) {
     MultiplyMany<T, kCodesForMany<T>>(product, loops);
 #if HWY_TARGET == HWY_AVX2
     if (HaveAvxVnni()) {
-      // The codes of other types come as fast from memory as they are multiplied.
+      // Codes of other types arrive from memory as fast as they are multiplied.
       constexpr bool kFoursForOne = NestedScales<T> || ListsValues<T>;
       if constexpr (kFoursForOne) loops.one = loops.one_panel = {1, 1, &SumPacks<T, Codes::kFours, 1>};
       MultiplyMany<T, Codes::kFours>(product, loops);
@@ -143,9 +143,8 @@ void GroupMatMul(const MatMulArgs<T>& args) {
   static_assert(QuantizedRows::Height(kRowsForAmx) == kLanes, "a group of rows is one AMX tile");
   if (args.rows >= kRowsForAmx && HaveAmx()) return MultiplyGroupsAmx(args);
 #endif
-  // The single stream of a single row is better left to the prefetchers of Zen 4, but not where codes, scales and
-  // offsets are three streams, nor where so much is read at a time; and not to those of Zen 5, which AVX-VNNI tells
-  // apart.
+  // A single row reads one stream, which Zen 4's prefetchers handle better alone. Prefetching helps if codes, scales
+  // and offsets are three streams, if much is read at a time, and on Zen 5, which AVX-VNNI identifies.
   constexpr bool kAlwaysAsks = !kOneStream || HasOffsets<T> || NestedScales<T>;
   const bool asks = args.rows > 1 || kAlwaysAsks || HaveAvxVnni();
   bytes::MultiplyGroups(args, asks ? kBytesAhead : 0);

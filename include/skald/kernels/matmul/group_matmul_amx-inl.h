@@ -2,8 +2,8 @@
 //
 // Multiplication of quantised activations by a group-quantised matrix on AMX tiles, for two or more rows. A tile
 // product is the exact dot products of one group, for 16 rows and 16 outputs; vectors scale and add them, in the order
-// of R2. Tiles and vectors meet in memory, so the work is pipelined: while one tile is multiplied, the product before
-// the last is stored, and one stored two steps earlier is added up.
+// of R2. Tiles and vectors exchange data through memory, so the work is pipelined: while one tile is multiplied, the
+// product before the last is stored, and one stored two steps earlier is added up.
 
 #if defined(SKALD_KERNELS_MATMUL_GROUP_MATMUL_AMX_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_GROUP_MATMUL_AMX_INL_TOGGLE
@@ -34,7 +34,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Memory that will be wanted soon, asked for in portions.
+// Memory that is needed soon, prefetched in portions.
 struct PanelAhead {
   const char* next = nullptr;
   const char* end = nullptr;
@@ -56,10 +56,10 @@ struct TilePanel : bytes::PanelBlock {
     for (size_t i = 0; i < num_packs * matrix.terms_per_pack / 4; ++i) {
       hn::Store(hn::Sub(hn::Load(unsigned_bytes, codes[i]), all_bias), unsigned_bytes, codes[i]);
     }
-    hwy::ZeroBytes(sum_numbers, sizeof(sum_numbers));  // which were to take back the bias, where scales have scales
+    hwy::ZeroBytes(sum_numbers, sizeof(sum_numbers));  // they would remove the bias, for types with scales of scales
   }
 
-  PanelAhead ahead;  // weights of the TilePanel that follows
+  PanelAhead ahead;  // weights of the next TilePanel
 };
 
 // Tiles 0 to 3 hold products, 4 and 5 a group of 16 rows of activations, 6 and 7 a group of 16 outputs.
@@ -96,12 +96,12 @@ SKALD_AMX_ALWAYS void StoreProduct(int32_t* to) {
   if constexpr (kProduct == 3) _tile_stored(3, to, kTileRowBytes);
 }
 
-// Panels computed together: 16 rows of activations are read from L2 for the first of them and are near for the others,
+// Panels computed together: 16 rows of activations are read from L2 for the first of them and are in L1 for the others,
 // and their outputs of one row are neighbours.
 inline constexpr size_t kPanelsAtOnce = 4, kTotalsPerBlock = kPanelsAtOnce * kLanes * kLanes;
 
-// All tile products of some rows with some panels, one after the other: for each 16 rows, each panel and each
-// group. The compiler knows the number of a group, so that sums stay in registers and nothing is counted.
+// All tile products of some rows with some panels, in order: for each 16 rows, each panel and each group. The compiler
+// knows the number of a group, so that sums stay in registers and nothing is counted.
 template <bool kNested, bool kOffsets, size_t kGroupTerms>
 class GroupProducts {
  public:
@@ -126,10 +126,10 @@ class GroupProducts {
   }
 
  private:
-  // The sums of a block of activations: integers as long as scales are.
+  // The sums of a block of activations: integers while scales are.
   using Sum = std::conditional_t<kNested, IntVec, FloatVec>;
 
-  // 16 rows and a panel, or null: nothing to do.
+  // 16 rows and a panel; null: nothing to do.
   struct Unit {
     const TilePanel* panel;
     const int8_t* codes;
@@ -138,7 +138,7 @@ class GroupProducts {
     float* totals;
   };
 
-  // A step multiplies one group. So many steps later its product is stored, and added.
+  // A step multiplies one group. After so many steps its product is stored, and later added.
   static constexpr size_t kSteps = kActivationBlock / kGroupTerms, kStoreLag = 2, kAddLag = 4, kSlots = 4;
   static_assert(kSteps % kSlots == 0 && kAddLag - kStoreLag < kSlots && kAddLag <= kSteps);
 

@@ -33,7 +33,7 @@ namespace skald {
 namespace HWY_NAMESPACE {
 
 // Adds one tile of K to `totals`: `input` is [kRows, kTile], `weights` the tile in the first panel. bfloat16 factors
-// that cannot be multiplied as they are become floats on the stack (L1), from where the multiplication broadcasts them
+// that cannot be multiplied directly become floats on the stack (L1), from where the multiplication broadcasts them
 // without an extra instruction.
 template <size_t kRows, size_t kPanels, class T>
 HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride, const T* ahead,
@@ -96,7 +96,7 @@ void MatMul(const MatMulArgs<T>& args) {
   product.one = kTileShape<T, 1, kRowStreams>, product.one_panel = kTileShape<T, 1, 1>;
   product.few = kTileShape<T, kFewRows, kFewStreams>, product.many = kTileShape<T, kTileRows, 1>;
   if constexpr (std::is_same_v<T, bf16> && kWidensPanels) {
-    constexpr size_t kFewForWidening = 16;  // which costs more than it saves
+    constexpr size_t kFewForWidening = 16;  // with fewer, it costs more than it saves
     if (args.rows > kFewForWidening) return MultiplyWidened(args);
     product.few_limit = kFewForWidening;
   }

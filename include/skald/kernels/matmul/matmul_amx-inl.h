@@ -25,14 +25,14 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// How the work is cut. kChunkTerms of two panels (16 KB of weights) stay in the first-level cache while a group of
-// rows passes over them; kMatMulDepth terms of a group's activations stay in the second-level cache while all panels
-// pass by. Between chunks, the sums of two panels wait in a buffer.
+// How the work is split. kChunkTerms of two panels (16 KB of weights) stay in the first-level cache for all rows of a
+// group; kMatMulDepth terms of a group's activations stay in the second-level cache for all panels. Between chunks, the
+// sums of two panels are kept in a buffer.
 inline constexpr size_t kPairRows = 2 * kRowBlock;
 inline constexpr size_t kTileSums = kTileHeight * kLanes, kPairSums = 4 * kTileSums;
 inline constexpr size_t kChunkTerms = 256;
 
-// Where the operands of one run over K are: two row blocks and two panels, of which the second may be absent.
+// The operands of one run over K: two row blocks and two panels, of which the second may be absent.
 struct TileOperands {
   const bf16* upper;
   const bf16* lower;
@@ -57,10 +57,10 @@ HWY_INLINE TileOperands OperandsAt(const MatMulArgs<bf16>& args, size_t row, siz
           .right = left + PairStride(args)};
 }
 
-// With fewer pairs of row blocks than this the weights pass by so fast that the processor prefetches better by itself.
+// With fewer pairs of row blocks than this the weights are read so fast that the processor prefetches better by itself.
 inline constexpr size_t kPairsToAskAhead = 4;
 
-// Memory that will be wanted soon: so many lines of it are asked for with each tile of K.
+// Memory that is needed soon: so many lines of it are prefetched with each tile of K.
 struct Ahead {
   const std::byte* left;
   const std::byte* right;
@@ -73,8 +73,8 @@ struct Ahead {
 };
 
 // Adds `steps` tiles of K to `sums`, four tiles [row half][panel half][16][16], or writes them there if they are the
-// `first`. With kLower there is a second row block, with kRight a second panel. Tiles are loaded at full height: what
-// they find below the last row becomes sums that nobody reads.
+// `first`. With kLower there is a second row block, with kRight a second panel. Tiles are loaded at full height: the
+// sums of rows below the last one are never read.
 template <bool kLower, bool kRight>
 SKALD_AMX void SumTiles(TileOperands at, size_t steps, bool first, Ahead& ahead, float* sums) {
   FinishStores();
@@ -124,7 +124,8 @@ SKALD_AMX void SumTiles(bool lower, bool right, const TileOperands& at, size_t s
   }
 }
 
-// Writes the outputs of up to kPairRows rows by a pair of panels, which stands for one panel of a gated product's.
+// Writes the outputs of up to kPairRows rows by a pair of panels; for a gated product the pair makes one panel of
+// outputs.
 HWY_INLINE void StorePair(const MatMulArgs<bf16>& args, size_t row, size_t rows, size_t panel, const float* sums) {
   const size_t panels = args.gate ? 1 : HWY_MIN(size_t{2}, args.panel_end - panel);
   for (size_t r = 0; r < rows; r += kTileHeight, sums += 2 * kTileSums) {
@@ -153,7 +154,7 @@ inline void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end
 
 // One group of at most kMatMulGroup rows.
 inline void MatMulGroup(const MatMulArgs<bf16>& args, size_t row, size_t row_end) {
-  const size_t panels = args.gate ? 1 : 2;  // of args.panel_begin to panel_end, that a pair stands for
+  const size_t panels = args.gate ? 1 : 2;  // of args.panel_begin to panel_end, for each pair
   alignas(kAlignment) float near_sums[kMatMulGroup / kPairRows * kPairSums];
   const size_t rows = RoundUp(row_end - row, kPairRows), padded_n = RoundUp(args.n, kLanes);
   const bool at_once = PartialSumsSize(args.rows, args.n, args.padded_k) == 0;

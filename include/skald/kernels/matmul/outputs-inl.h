@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last step of a matrix multiplication, whatever did the sums: bias, gates, and no writing into the padding.
+// The last step of every matrix multiplication: bias, gates, and output without the padding.
 
 #if defined(SKALD_KERNELS_MATMUL_OUTPUTS_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_OUTPUTS_INL_TOGGLE
@@ -26,8 +26,8 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// The sums of some rows and neighbouring panels, where a kernel left them: those of row r and panel p are the kLanes
-// floats at first + r * row_stride + p * panel_stride. What the gates of a gated product let pass lies `up` floats on.
+// The sums of some rows and neighbouring panels: those of row r and panel p are the kLanes floats at first + r *
+// row_stride + p * panel_stride. The gated sums of a gated product are `up` floats further on.
 struct SumsInMemory {
   const float* first;
   size_t row_stride, panel_stride, up;
@@ -57,13 +57,13 @@ HWY_INLINE MatMulOutputs OutputsOf(const MatMulArgs<T>& args) {
           .prepared = args.prepared_output};
 }
 
-// Writes zeros behind `rows` rows in the order of PreparedIndex, as far as a matmul reads.
+// Writes zeros after `rows` rows in the order of PreparedIndex, as far as a matmul reads.
 template <class T>
 HWY_INLINE void ClearTail(T* prepared, size_t rows, size_t padded_k) {
   hwy::ZeroBytes(prepared + rows * padded_k, PreparedTail(rows) * sizeof(T));
 }
 
-// The same behind a prepared output, in the call that computes its end.
+// The same after a prepared output, in the call that computes its end.
 template <class T>
 HWY_INLINE void ClearPreparedOutput(const MatMulArgs<T>& args) {
   if (args.prepared_output == nullptr || args.row_end != args.rows || args.panel_begin != 0) return;
@@ -76,8 +76,8 @@ HWY_INLINE Lanes WithBias(const MatMulOutputs& to, size_t column, const float* s
   return to.bias == nullptr ? result : Add(result, LoadLanes(to.bias + column, HWY_MIN(kLanes, to.n - column)));
 }
 
-// Whether outputs up to number `end` are written past the caches, which saves reading what they replace: they are many,
-// lie so that it can be done, and no panel is partly padding.
+// Whether outputs up to number `end` are written past the caches, which saves reading their old content: they are many
+// and suitably aligned, and no panel is partly padding.
 HWY_INLINE bool StreamsOutputs(const MatMulOutputs& to, size_t end) {
   const uintptr_t ends = reinterpret_cast<uintptr_t>(to.output) | to.stride * sizeof(float);
   return to.rows >= kMatMulGroup && ends % kAlignment == 0 && end <= to.n;
@@ -97,7 +97,7 @@ HWY_INLINE void StoreSums(const MatMulOutputs& to, size_t row, size_t rows, size
 }
 
 // The same for the panels of a gated product, none of which is partly padding, one register at a time: the functions of
-// gates are long, and unrolling them over the parts of Lanes is more code than it is worth.
+// gates are long, and unrolling them over the parts of Lanes does not pay.
 template <class Function>
 HWY_INLINE FloatVec GatedOutputs(Function gated, const MatMulOutputs& to, size_t column, const float* gate,
                                  const float* up) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One panel of one block of K, in two forms that sums are computed from alike. PackBlock reads what one type of weights
-// has in memory. PanelBlock is that in the first-level cache, with codes of one byte each and scales that need no more
-// conversion: for many rows, the same for all types with the same kind of scales.
+// One panel of one block of K, in two forms with the same interface for computing sums. PackBlock reads one type of
+// weights from memory. PanelBlock is in the first-level cache, with codes of one byte each and scales that need no more
+// conversion: for many rows, and the same for all types with the same kind of scales.
 
 #if defined(SKALD_KERNELS_MATMUL_PANEL_BLOCK_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_PANEL_BLOCK_INL_TOGGLE
@@ -25,8 +25,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// The bits of a type's factors, the smallest of which are zero where they are small: its codes, or the values that
-// these are the numbers of.
+// The bits of a type's factors: of its codes, or of the values that they index. For small factors the smallest is zero.
 template <class T>
 inline constexpr size_t kFactorBits = T::kCodeBits;
 template <ListsValues T>
@@ -35,13 +34,13 @@ inline constexpr size_t kFactorBits<T> = T::kValues[0] == 0 ? 5 : 8;
 template <class T>
 inline constexpr Codes kCodesOf = kFactorBits<T> <= kSmallBits ? Codes::kSmall : Codes::kLarge;
 
-// By how much factors are larger than what they stand for.
+// The amount by which factors exceed their values.
 template <class T, Codes kCodes>
 inline constexpr int32_t kFactorZero = kCodesOf<T> == Codes::kLarge ? (kUnsignedCodes<kCodes> ? 128 : 0) : T::kZero;
 template <Codes kCodes>
 inline constexpr int32_t kFactorZero<MXFP4, kCodes> = 12;
 
-// The factors of a type that lists values, by its codes, for as many bytes as are looked up together.
+// The factors of a type that lists values, by its codes, repeated for as many bytes as are looked up together.
 template <ListsValues T, Codes kCodes>
 struct FactorList {
   constexpr FactorList() {
@@ -125,7 +124,7 @@ HWY_INLINE FloatVec LoadScaleVec(const uint8_t* exponents) {
 template <class S>
 HWY_INLINE Lanes LoadScales(const S* scales) {
   Lanes result;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) SetPart(result, i, LoadScaleVec(scales + i * hn::Lanes(FloatTag())));
   return result;
@@ -151,12 +150,11 @@ HWY_INLINE IntVec LoadMinimumNumbers(const Q2_K& pack, size_t group, size_t lane
   return hn::ShiftRight<4>(LoadNumberVec(pack.both[group] + lane));
 }
 
-// Returns whole numbers, those of group `low` as `load(group, lane)` returns them, or pairs of 16 bits with those of
-// group `high`.
+// Returns the integers of group `low` from `load(group, lane)`, or pairs of 16 bits with those of group `high`.
 template <bool kPairs, class Load>
 HWY_INLINE IntLanes LoadNumbers(size_t low, size_t high, Load load) {
   IntLanes result;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) {
     const size_t lane = i * hn::Lanes(IntTag());
@@ -169,10 +167,10 @@ HWY_INLINE IntLanes LoadNumbers(size_t low, size_t high, Load load) {
   return result;
 }
 
-// How many sums of activations' codes SumNumbers are for.
+// How many sums of activations' codes one SumNumbers is for.
 inline constexpr size_t kSumsAtOnce = kMultipliesShorts ? 2 : 1;
 
-// Packs of type T. Memory is asked for what lies `ahead` bytes on.
+// Packs of type T. Prefetches `ahead` bytes on.
 template <class T, Codes kCodes>
 struct PackBlock {
   static constexpr size_t group_rows = T::kGroup / 4, kLines = sizeof(T) / kAlignment;
@@ -188,7 +186,7 @@ struct PackBlock {
     group %= T::kGroups;
     AskForSome(reinterpret_cast<const std::byte*>(&pack) + ahead, group, j);
     IntLanes result;
-    const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+    const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
     SKALD_UNROLL_PARTS
     for (size_t i = 0; i < parts; ++i) SetPart(result, i, LoadFactors<kCodes>(pack, group, j, i * hn::Lanes(IntTag())));
     return result;
@@ -228,7 +226,7 @@ struct PackBlock {
   size_t ahead;
 
  private:
-  // Asks for a part of the lines of one group: all at once they would hold up the multiplication.
+  // Prefetches a part of the lines of one group: all at once would delay the multiplication.
   HWY_INLINE static void AskForSome(const std::byte* pack, size_t group, size_t j) {
     constexpr size_t kFirst = kLines / T::kGroups, kGroupLines = kLines - (T::kGroups - 1) * kFirst;
     const std::byte* const lines = pack + group * kFirst * kAlignment;
@@ -244,19 +242,19 @@ struct PanelBlock {
   static constexpr size_t kCodeRows = kActivationBlock / 4, kMaxGroups = kActivationBlock / kActivationSum;
 
   size_t groups;
-  int32_t bias;  // by which factors are larger, but for small ones with scales of scales
+  int32_t bias;  // the excess of factors over values; 0 for small ones with scales of scales
   alignas(kAlignment) uint8_t codes[kCodeRows][4 * kLanes];
   alignas(kAlignment) uint8_t signs[kCodeRows][4 * kLanes];  // of split codes
-  alignas(kAlignment) int32_t missing[kMaxGroups][kLanes];   // what the products of a group of them lack
+  alignas(kAlignment) int32_t missing[kMaxGroups][kLanes];   // the amount that a group's products lack
   alignas(kAlignment) float scales[kMaxGroups][kLanes], offsets[kMaxGroups][kLanes];  // without scales of scales
   alignas(kAlignment) int32_t numbers[kMaxGroups][kLanes], sum_numbers[kMaxGroups / kSumsAtOnce][kLanes];  // with them
   alignas(kAlignment) float scale[kLanes], minimum[kLanes];
 };
 
-// Whether blocks are expanded for few rows as well: processors with nothing newer than SSE are too rare for more code.
+// Whether blocks are expanded for few rows as well. Processors with nothing newer than SSE are too rare for more code.
 inline constexpr bool kExpandsAlways = kPairsOfBytes && kKnownParts == 4;
 
-// A PanelBlock of a type with groups of so many rows of codes, and what else PackBlock says of it.
+// A PanelBlock of a type with groups of so many rows of codes, with the remaining interface of PackBlock.
 template <size_t kGroupRows, size_t kFittingRows, bool kOffsets>
 struct ExpandedBlock {
   static constexpr size_t group_rows = kGroupRows, fitting_rows = kFittingRows;
@@ -328,7 +326,7 @@ struct GroupMatrix {
   size_t padded_k, terms_per_pack, pack_bytes;
   void (*expand)(const std::byte* packs, size_t num_packs, size_t ahead, PanelBlock& block);
 
-  // Where the weights of a panel are, from term k on.
+  // The address of the weights of a panel, from term k on.
   HWY_INLINE const std::byte* At(size_t panel, size_t k) const {
     return weights + (panel * padded_k + k) / terms_per_pack * pack_bytes;
   }
@@ -339,8 +337,7 @@ HWY_INLINE GroupMatrix GroupMatrixOf(const void* weights, size_t padded_k) {
   return {static_cast<const std::byte*>(weights), padded_k, T::kTerms, sizeof(T), &Expand<T, kCodes>};
 }
 
-// Where AVX3_SPR takes what is here and multiplication on vectors from: it has nothing for bytes that AVX3_ZEN4 has
-// not, but for AMX.
+// AVX3_SPR takes this file and multiplication on vectors from an older target: for bytes it adds only AMX to AVX3_ZEN4.
 #if HWY_TARGET == HWY_AVX3_SPR && (HWY_TARGETS & HWY_AVX3_ZEN4) && HWY_STATIC_TARGET != HWY_AVX3_ZEN4
 namespace bytes = skald::N_AVX3_ZEN4;
 #else

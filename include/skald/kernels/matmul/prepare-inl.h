@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies activations to the type that a matmul multiplies by: rounded to bfloat16, unchanged, or quantised; rows padded
-// with zeros to whole tiles. Zeros follow the last row, as far as a matmul reads.
+// Copies activations to the input type of a matmul: rounded to bfloat16, unchanged, or quantised; rows padded with
+// zeros to whole tiles. Zeros follow the last row, as far as a matmul reads.
 
 #if defined(SKALD_KERNELS_MATMUL_PREPARE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_PREPARE_INL_TOGGLE

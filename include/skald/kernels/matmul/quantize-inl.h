@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantises activations for a group-quantised matrix (arithmetic contract, R2): a block of them shares a scale, as
-// kernels/simd/int8-inl.h says.
+// Quantises activations for a group-quantised matrix (arithmetic contract, R2): each block of them shares a scale, as
+// in kernels/simd/int8-inl.h.
 
 #if defined(SKALD_KERNELS_MATMUL_QUANTIZE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_QUANTIZE_INL_TOGGLE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops of a matrix multiplication on vectors over its rows and panels. They are the same for all types of weights,
-// and compiled once for all: what adds up a tile comes in as a pointer.
+// and compiled once for all: the function that sums a tile is a pointer.
 
 #if defined(SKALD_KERNELS_MATMUL_VECTOR_LOOPS_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_VECTOR_LOOPS_INL_TOGGLE
@@ -28,8 +28,8 @@ namespace HWY_NAMESPACE {
 // How many panels are read side by side for one row and for few.
 inline constexpr size_t kRowStreams = kOneStream ? 1 : kRowPanels, kFewStreams = kOneStream ? 1 : kFewPanels;
 
-// How the work is cut: so many terms of a panel stay in the first-level cache while a group of rows passes over them. A
-// single row passes over all of K at once. AVX2 multiplies rows by fours and by sixes.
+// How the work is split: so many terms of a panel stay in the first-level cache for a group of rows. A single row reads
+// all of K at once. AVX2 multiplies rows by fours and by sixes.
 inline constexpr size_t kVectorRows = kKnownParts == 2 ? 96 : 128, kVectorTerms = 256;
 static_assert(kVectorTerms % kActivationBlock == 0);
 
@@ -37,17 +37,17 @@ static_assert(kVectorTerms % kActivationBlock == 0);
 inline constexpr size_t kManyPanels = kKnownParts == 1 ? 2 : 1;
 
 // Adds the terms [k, k_end) of a tile of rows and panels to `sums`, [rows][panels][kLanes], which begin at k = 0.
-// `args` points to what the function was made for, the MatMulArgs of a type of weights as a rule.
+// `args` points to the function's own arguments, usually the MatMulArgs of a type of weights.
 using SumFunction = void (*)(const void* args, size_t row, size_t panel, size_t k, size_t k_end, float* sums);
 
-// Makes the terms [k, k_end) of one panel ready for many rows.
+// Prepares the terms [k, k_end) of one panel for many rows.
 using ExpandFunction = void (*)(const void* args, size_t panel, size_t k, size_t k_end);
 
 // A tile of rows and panels that are summed in registers.
 struct TileShape {
   size_t rows, panels;
   SumFunction sum;
-  bool is_expanded = false;  // sums what VectorProduct::expand left
+  bool is_expanded = false;  // sums the output of VectorProduct::expand
 };
 
 // A multiplication by weights of any type, and the tiles for one row, for few rows and for many.
@@ -56,12 +56,12 @@ struct VectorProduct {
   MatMulOutputs to;
   size_t padded_k, row_begin, row_end, panel_begin, panel_end;
   TileShape one, one_panel, few, many;
-  size_t few_limit = kFewRows;  // so many rows are few
+  size_t few_limit = kFewRows;  // at most so many rows are few
   bool by_block = false;        // tiles sum kVectorTerms terms at a time, even for one row
   ExpandFunction expand = nullptr;
 };
 
-// Returns a multiplication, all but its tiles.
+// Returns a multiplication without its tiles.
 template <class T>
 HWY_INLINE VectorProduct VectorLoopsOf(const MatMulArgs<T>& args) {
   return {.args = &args,
@@ -77,7 +77,7 @@ HWY_INLINE VectorProduct VectorLoopsOf(const MatMulArgs<T>& args) {
           .many = {}};
 }
 
-// Sums rows [row, row_end) by a tile's panels; what a tile finds below the last row becomes sums that nobody reads.
+// Sums rows [row, row_end) by a tile's panels; the sums of rows below the last one are never read.
 inline void SumRows(const VectorProduct& product, const TileShape& tile, size_t row, size_t row_end, size_t panel,
                     float* sums) {
   const size_t terms = tile.rows == 1 && !product.by_block ? product.padded_k : kVectorTerms;
@@ -91,7 +91,7 @@ inline void SumRows(const VectorProduct& product, const TileShape& tile, size_t 
 }
 
 // Computes the outputs of at most kVectorRows rows, or of a single tile of fewer, by the panels [panel, panel_end), a
-// tile's at a time: the last ones overlap those before them if they must.
+// tile's at a time; the last tile may overlap the one before it.
 inline void MultiplyRows(const VectorProduct& product, const TileShape& tile, size_t row, size_t row_end, size_t panel,
                          size_t panel_end) {
   constexpr size_t kMaxSums = kVectorRows * kManyPanels * kLanes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrence of a gated delta net. Each channel of a value head goes through the rows of its run in order; the
+// The recurrence of a gated delta net. Each channel of a value head processes the rows of its run in order; the
 // formulas of AdvanceDelta, one rounding per operation, are the order of the contract. As in Mamba-2, the state of a
-// head is worked on where it will stay, in the block that it is written to next.
+// head is updated in place, in the block of the next output.
 
 #if defined(SKALD_KERNELS_RECURRENT_DELTA_NET_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_RECURRENT_DELTA_NET_INL_TOGGLE
@@ -25,7 +25,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// What one value head reads and writes in one row.
+// The inputs and outputs of one value head in one row.
 struct DeltaRow {
   const float* query;      // [key_dim]
   const float* key;        // [key_dim]
@@ -64,7 +64,7 @@ HWY_INLINE void Recall(const float* keys, const float* state, size_t key_dim, si
 }
 
 // Calls advance.operator()<panels>(channel, count) for all channels: as many panels at once as registers allow, then
-// one after the other.
+// one at a time.
 template <class Advance>
 HWY_INLINE void ForPanels(size_t channels, Advance advance) {
   size_t channel = 0;

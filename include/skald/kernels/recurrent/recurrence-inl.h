@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of recurrent layers share: the way from a block of cached state to a layer's floats, and from
-// units to neighbouring channels of one run.
+// Shared by the kernels of recurrent layers: finding a layer's floats in a block of cached state, and splitting units
+// into neighbouring channels of one run.
 
 #if defined(SKALD_KERNELS_RECURRENT_RECURRENCE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_RECURRENT_RECURRENCE_INL_TOGGLE
@@ -20,15 +20,15 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Returns the state that lies `offset` bytes into a block; null if there is no block.
+// Returns the state `offset` bytes into a block; null if there is no block.
 HWY_INLINE const float* StateIn(const std::byte* block, size_t offset) {
   return block ? reinterpret_cast<const float*>(block + offset) : nullptr;
 }
 HWY_INLINE float* StateIn(std::byte* block, size_t offset) { return reinterpret_cast<float*>(block + offset); }
 
-// Calls advance(row, old_state, state) for each row of a run in order, with a state of `size` floats that lies `offset`
-// bytes into each block; old_state may be state. Each output block takes the state over from the one before, in the
-// first row that it covers.
+// Calls advance(row, old_state, state) for each row of a run in order, with a state of `size` floats `offset` bytes
+// into each block; old_state may be state. Each output block takes the state over from the one before, in the first row
+// that it covers.
 template <class Advance>
 HWY_INLINE void AdvanceInPlace(const RecurrentRun& run, size_t offset, size_t size, Advance advance) {
   const float* old_state = StateIn(run.input, offset);
@@ -46,7 +46,7 @@ HWY_INLINE void AdvanceInPlace(const RecurrentRun& run, size_t offset, size_t si
   }
 }
 
-// Neighbouring channels of one run: where units are groups of kLanes channels, those of a few units in a row.
+// Neighbouring channels of one run. If units are groups of kLanes channels: those of a few consecutive units.
 struct Strip {
   const RecurrentRun* run;
   size_t begin, end;  // channels

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real-gated linear recurrent unit (RG-LRU) and the gate of its block. Each channel goes through the rows of its
-// run in order; the formulas of RgLruChannels, one rounding per operation, are the order of the contract.
+// The real-gated linear recurrent unit (RG-LRU) and the gate of its block. Each channel processes the rows of its run
+// in order; the formulas of RgLruChannels, one rounding per operation, are the order of the contract.
 
 #if defined(SKALD_KERNELS_RECURRENT_RG_LRU_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_RECURRENT_RG_LRU_INL_TOGGLE
@@ -24,7 +24,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Units whose channels go through a row together, so that memory is read in longer pieces than a cache line.
+// Units whose channels process a row together, so that memory is read in longer pieces than a cache line.
 inline constexpr size_t kRgLruStrip = 16;
 
 // Advances `count` channels at most by one row: h = a h + root (i x), output = h GeluTanh(gate), where

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The selective scan of Mamba and its gate. Each channel goes through the rows of its run in order; the formulas of
+// The selective scan of Mamba and its gate. Each channel processes the rows of its run in order; the formulas of
 // ScanChannels, one rounding per operation, are the order of the contract.
 
 #if defined(SKALD_KERNELS_RECURRENT_SELECTIVE_SCAN_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
@@ -24,11 +24,11 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Units whose channels go through a row together, so that memory is read in longer pieces than a cache line.
+// Units whose channels process a row together, so that memory is read in longer pieces than a cache line.
 inline constexpr size_t kScanStrip = 4;
 
 // State and decays of a strip: [state_dim, channels], the channels padded to a multiple of kLanes; 32 KiB at most. In
-// blocks and weights the floats of successive n lie `width` apart, often a multiple of 4 KiB, of which L1 holds fewer
+// blocks and weights the floats of successive n are `width` apart, often a multiple of 4 KiB, of which L1 holds fewer
 // than state_dim.
 struct ScanBuffers {
   alignas(kAlignment) float state[kMaxStateDim * kLanes];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrence of Mamba-2 and its gate. Each channel goes through the rows of its run in order; the formulas of
+// The recurrence of Mamba-2 and its gate. Each channel processes the rows of its run in order; the formulas of
 // AdvanceChannels and AdvanceHead, one rounding per operation, are the order of the contract. The state of a head is
-// too large for registers, so it is worked on where it will stay, in the block that it is written to next.
+// too large for registers, so it is updated in place, in the block of the next output.
 
 #if defined(SKALD_KERNELS_RECURRENT_STATE_SPACE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_RECURRENT_STATE_SPACE_INL_TOGGLE
@@ -25,7 +25,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// What one head reads and writes in one row.
+// The inputs and outputs of one head in one row.
 struct HeadRow {
   const float* x;          // [head_dim]
   const float* b;          // [state_dim]

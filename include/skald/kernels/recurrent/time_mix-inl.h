@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time mix of RWKV-7: a delta rule whose state decays by keys and whose rate is a vector too. A head goes through
-// the rows of its run in order; the formulas of PrepareHead and AdvanceMemory, one rounding per operation, are the
-// order of the contract. As in the delta net, a head's state is worked on where it will stay.
+// The time mix of RWKV-7: a delta rule whose state decays by keys and whose rate is a vector too. A head processes the
+// rows of its run in order; the formulas of PrepareHead and AdvanceMemory, one rounding per operation, are the order of
+// the contract. As in the delta net, a head's state is updated in place.
 
 #if defined(SKALD_KERNELS_RECURRENT_TIME_MIX_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_RECURRENT_TIME_MIX_INL_TOGGLE
@@ -28,7 +28,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// What one head is given for one row, [head_dim] each.
+// The inputs of one head for one row, [head_dim] each.
 struct TimeMixRow {
   const float *receptance, *decay, *key, *value, *rate, *gate;
   const float *first_value, *blend;  // or null
@@ -48,12 +48,12 @@ HWY_INLINE TimeMixRow TimeMixRowAt(const TimeMixArgs& args, size_t row, size_t h
           .blend = blends ? args.blend + row * width + begin : nullptr};
 }
 
-// What is made of that before the state comes in.
+// The terms computed from the inputs before the state is read.
 struct TimeMixTerms {
-  alignas(kAlignment) float decay[kMaxHeadDim];   // what the state is multiplied by
-  alignas(kAlignment) float recall[kMaxHeadDim];  // key of what is replaced, of length 1
-  alignas(kAlignment) float remove[kMaxHeadDim];  // that times the rate
-  alignas(kAlignment) float key[kMaxHeadDim];     // key of what is written
+  alignas(kAlignment) float decay[kMaxHeadDim];   // multiplies the state
+  alignas(kAlignment) float recall[kMaxHeadDim];  // key of the replaced memory, of length 1
+  alignas(kAlignment) float remove[kMaxHeadDim];  // recall times the rate
+  alignas(kAlignment) float key[kMaxHeadDim];     // key of the written memory
   alignas(kAlignment) float value[kMaxHeadDim];
 };
 
@@ -65,7 +65,7 @@ HWY_INLINE void PrepareHead(const TimeMixArgs& args, const TimeMixRow& row, size
     const FloatVec key = LoadUpTo(row.key + n, size - n);
     StoreUpTo(hn::Mul(key, LoadUpTo(args.key_scale + begin + n, size - n)), terms.recall + n, size - n);
   }
-  // A vector of zeros stays one.
+  // A vector of zeros stays zero.
   const float length = std::sqrt(SumOfSquares(terms.recall, size));
   const FloatVec to_unit = Splat(1.0f / HWY_MAX(length, 1e-12f)), one = Splat(1.0f);
   for (size_t n = 0; n < size; n += step) {

@@ -34,7 +34,7 @@ struct ReluSquaredFunction {
   HWY_INLINE FloatVec operator()(FloatVec x) const { return ReluSquared(x); }
 };
 
-// Functions of a gate and what it lets pass.
+// Functions of a gate and its gated input.
 template <class Function>
 struct GateBy {
   HWY_INLINE FloatVec operator()(FloatVec gate, FloatVec up) const { return hn::Mul(Function()(gate), up); }
@@ -43,7 +43,7 @@ struct ClampedSwigluFunction {
   HWY_INLINE FloatVec operator()(FloatVec gate, FloatVec up) const { return ClampedSwiglu(gate, up); }
 };
 
-// Calls `function` with the function of one element that `activation` names.
+// Calls `function` with the function of one element named by `activation`.
 template <class Function>
 HWY_INLINE void VisitActivation(Activation activation, Function function) {
   switch (activation) {
@@ -56,7 +56,7 @@ HWY_INLINE void VisitActivation(Activation activation, Function function) {
     case Activation::kReluSquared:
       return function(ReluSquaredFunction());
     case Activation::kClampedSwiglu:
-      return;  // is of two elements; layers without a gate refuse it
+      return;  // a function of two elements; layers without a gate refuse it
   }
 }
 

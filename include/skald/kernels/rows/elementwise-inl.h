@@ -55,7 +55,7 @@ struct TanhFunction {
   HWY_INLINE FloatVec operator()(FloatVec x) const { return Tanh(x); }
 };
 
-// Calls `function` with the function of one element that `name` stands for.
+// Calls `function` with the function of one element named by `name`.
 template <class Function>
 HWY_INLINE void VisitFactorFunction(FactorFunction name, Function function) {
   switch (name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks up rows of a packed embedding table. A row is scattered in its panel, one to four bytes at a time, so there is
-// nothing to gain from vectors; the panel keeps one table for embedding and output projection.
+// Looks up rows of a packed embedding table. A row is scattered in its panel, one to four bytes at a time, so vectors
+// gain nothing; packing allows one table for embedding and output projection.
 
 #if defined(SKALD_KERNELS_ROWS_EMBED_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ROWS_EMBED_INL_TOGGLE

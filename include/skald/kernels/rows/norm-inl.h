@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RMSNorm and LayerNorm. Their sums follow R3: element i in lane i mod 16, then a fixed tree. LayerNorm adds twice: the
-// elements for the mean, then the squares of what they deviate from it.
+// elements for the mean, then the squares of their deviations from it.
 
 #if defined(SKALD_KERNELS_ROWS_NORM_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ROWS_NORM_INL_TOGGLE
@@ -78,7 +78,7 @@ HWY_INLINE float SumOfSquaredDeviations(const float* input, size_t size, float m
     sum = MulAdd(deviation, deviation, sum);
   }
   if (i < size) {
-    alignas(kAlignment) float rest[kLanes];  // filled up with what deviates by nothing
+    alignas(kAlignment) float rest[kLanes];  // padded with the mean, whose deviation is zero
     for (size_t lane = 0; lane < kLanes; ++lane) rest[lane] = i + lane < size ? input[i + lane] : mean;
     const Lanes deviation = Sub(LoadLanes(rest), center);
     sum = MulAdd(deviation, deviation, sum);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rotary position embedding, Su et al. 2021 (arXiv:2104.09864), in the half-split layout: element i is rotated
-// together with element i + head_dim / 2. The caller brings the cosines and sines.
+// Rotary position embedding, Su et al. 2021 (arXiv:2104.09864), in the half-split layout: element i is rotated together
+// with element i + head_dim / 2. The caller provides the cosines and sines.
 
 #if defined(SKALD_KERNELS_ROWS_ROPE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ROWS_ROPE_INL_TOGGLE

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The matrix unit of x86 processors (AMX) behind a few verbs. One TDPBF16PS adds to each of 16 x 16 sums what R1 says
-// for one tile of 32 terms, (even + odd) onto the total, so the bits are those of the other targets. Highway 1.2 has no
-// tile operations, hence the intrinsics.
+// A small interface to the matrix unit of x86 processors (AMX). One TDPBF16PS adds one tile of 32 terms to each of 16 x
+// 16 sums as R1 says, (even + odd) onto the total, so the bits are those of the other targets. Highway 1.2 has no tile
+// operations, hence the intrinsics.
 
 #if defined(SKALD_KERNELS_SIMD_AMX_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_SIMD_AMX_INL_TOGGLE
@@ -36,8 +36,8 @@ namespace HWY_NAMESPACE {
 // A tile has 16 rows of 64 bytes: 16 sums of a row, 32 terms of a row of activations, or 2 terms of 16 outputs.
 inline constexpr size_t kTileHeight = 16, kTileRowBytes = 64;
 
-// The operand of LDTILECFG: eight tiles of full size. By custom, tiles 0 to 3 hold sums [row half][panel half], 4 and 5
-// activations of the two halves of the rows, 6 and 7 weights of two panels.
+// The operand of LDTILECFG: eight tiles of full size. By convention, tiles 0 to 3 hold sums [row half][panel half], 4
+// and 5 activations of the two halves of the rows, 6 and 7 weights of two panels.
 struct alignas(kAlignment) TileShapes {
   uint8_t palette = 1, start_row = 0;
   uint8_t reserved[14] = {};
@@ -52,7 +52,7 @@ struct alignas(kAlignment) TileShapes {
   }
 };
 
-// g++ does not know that the tile operations read memory: nothing that is to be read may still be on its way there.
+// g++ does not know that the tile operations read memory: all their data must have been stored before.
 HWY_INLINE void FinishStores() { __asm__ volatile("" : : : "memory"); }
 
 // Before the first tile operation of a kernel; ReleaseTiles after the last.

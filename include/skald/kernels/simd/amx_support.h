@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether this process may use the matrix unit of x86 processors (AMX): the processor must have it, the system must
-// save its registers, and Linux wants to be asked once.
+// save its registers, and on Linux the process must request permission once.
 
 #ifndef SKALD_KERNELS_SIMD_AMX_SUPPORT_H_
 #define SKALD_KERNELS_SIMD_AMX_SUPPORT_H_
@@ -40,7 +40,7 @@ inline bool RequestAmx() {
 
 }  // namespace internal
 
-/// The permission is the process's, and a matter of the machine, so asking once is enough. Thread-safe.
+/// The permission is per process and its availability per machine, so one request is enough. Thread-safe.
 inline bool HaveAmx() {
   static const bool granted = internal::RequestAmx();
   return granted;

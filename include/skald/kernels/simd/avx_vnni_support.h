@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the processor has AVX-VNNI, dot products of bytes in registers of AVX2: Intel's processors for clients from
-// Alder Lake on, and AMD's from Zen 5 on. Highway has no target for it.
+// Whether the processor has AVX-VNNI, dot products of bytes in registers of AVX2: Intel's client processors since Alder
+// Lake, and AMD's since Zen 5. Highway has no target for it.
 
 #ifndef SKALD_KERNELS_SIMD_AVX_VNNI_SUPPORT_H_
 #define SKALD_KERNELS_SIMD_AVX_VNNI_SUPPORT_H_
@@ -38,11 +38,11 @@ inline std::atomic<bool> avx_vnni_is_allowed = true;
 
 }  // namespace internal
 
-/// Whether it may be used where the processor has it: without it, AVX2 is tested and measured as most processors have
-/// it.
+/// Sets whether AVX-VNNI is used if the processor has it. Without it, tests and benchmarks see AVX2 as on most
+/// processors.
 inline void AllowAvxVnni(bool allowed) { internal::avx_vnni_is_allowed.store(allowed, std::memory_order_relaxed); }
 
-/// Thread-safe. Says nothing of AVX2 itself, which whoever asks is compiled for.
+/// Thread-safe. Does not check AVX2 itself: the calling code is compiled for it.
 inline bool HaveAvxVnni() {
   static const bool found = internal::FindAvxVnni();
   return found && internal::avx_vnni_is_allowed.load(std::memory_order_relaxed);

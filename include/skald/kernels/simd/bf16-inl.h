@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversions between float and bfloat16 in vectors: bit for bit what base/numbers/numeric.h does. The rounding is done
+// Conversions between float and bfloat16 in vectors, with the same bits as base/numbers/numeric.h. The rounding is done
 // on integers on purpose: the hardware instruction for it flushes denormals, and not every target has one.
 
 #if defined(SKALD_KERNELS_SIMD_BF16_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One tile of a product of bfloat16 by bfloat16 without widening, where the processor's VDPBF16PS allows it. That
-// instruction adds two products to each sum one after the other, each rounded like a fused multiply-add, subnormals
-// taken for zero as R6 has them: sum = fma(a.high, b.high, sum), then sum = fma(a.low, b.low, sum). So a chain of R1 is
-// a chain of it, if neighbours in a vector are neighbours in the chain: two even k or two odd k, the first of them
-// high. Seen on AMD's Zen 4, in nine million random sums; Intel's has not been tried.
+// One tile of a product of bfloat16 by bfloat16 without widening, for processors with VDPBF16PS. That instruction adds
+// two products to each sum one after the other, each rounded like a fused multiply-add, with subnormals taken for zero
+// as in R6: sum = fma(a.high, b.high, sum), then sum = fma(a.low, b.low, sum). So it computes a chain of R1 if
+// neighbours in a vector are neighbours in the chain: two even k or two odd k, the first of them high. Verified on
+// AMD's Zen 4, in nine million random sums; not tested on Intel's.
 
 #if defined(SKALD_KERNELS_SIMD_BF16_DOT_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_SIMD_BF16_DOT_INL_TOGGLE
@@ -60,7 +60,7 @@ HWY_INLINE FloatVec AddDots(WordsVec a, WordsVec b, FloatVec sum) {
 }
 
 // Adds one tile to `totals`, as AddTile of floats does. `factors` are [kRows][kTileWords], from StoreChainPairs. Terms
-// that shall have no influence must be zero there and finite in `weights`.
+// without influence must be zero there and finite in `weights`.
 template <size_t kRows, size_t kPanels>
 HWY_INLINE void AddPairsOfTile(const uint32_t* factors, const bf16* weights, size_t panel_stride, const bf16* ahead,
                                Lanes (&totals)[kRows][kPanels]) {
@@ -95,7 +95,7 @@ HWY_INLINE void AddPairsOfTile(const uint32_t* factors, const bf16* weights, siz
   }
 }
 
-// The same of rows as they are, [kRows, kTile].
+// The same for unchanged rows, [kRows, kTile].
 template <size_t kRows, size_t kPanels>
 HWY_INLINE void AddTile(const bf16* x, const bf16* weights, size_t panel_stride, const bf16* ahead,
                         Lanes (&totals)[kRows][kPanels]) {

@@ -2,8 +2,8 @@
 //
 // Floats as int8 codes with a scale (arithmetic contract, R2): with m the largest magnitude among those that share the
 // scale, scale = m / 127 and code = round(x * (127 / m)), to nearest, ties to even. Magnitudes below 2^-100 count as
-// zero, because 127 / m could overflow; an infinity or NaN makes the scale NaN. And codes of a cache as the numbers
-// that attention multiplies by.
+// zero, because 127 / m could overflow; an infinity or NaN makes the scale NaN. Also conversions of a cache's codes for
+// attention.
 
 #if defined(SKALD_KERNELS_SIMD_INT8_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_SIMD_INT8_INL_TOGGLE
@@ -42,10 +42,10 @@ HWY_INLINE float LargestMagnitude(const float* values, size_t size) {
   return bits < 0x7F800000 ? std::bit_cast<float>(bits) : std::numeric_limits<float>::quiet_NaN();
 }
 
-// What `size` floats, a multiple of kLanes, have in common as codes.
+// The common scale of `size` floats, a multiple of kLanes, as codes.
 struct CodeScale {
   float scale;
-  float inverse;  // what they are multiplied by; 0: all codes are zero
+  float inverse;  // the factor before rounding; 0: all codes are zero
 
   static HWY_INLINE CodeScale Of(const float* values, size_t size) {
     const float largest = LargestMagnitude(values, size);
@@ -54,7 +54,8 @@ struct CodeScale {
   }
 };
 
-// Writes kLanes codes and returns their sums, one of every so many as a register has lanes. `inverse` is not 0.
+// Writes kLanes codes and returns their sums: each lane of the register has one of every NumLanes codes. `inverse` is
+// not 0.
 HWY_INLINE IntVec StoreCodes(const float* values, float inverse, int8_t* codes) {
   IntVec sum = hn::Zero(IntTag());
   for (size_t i = 0; i < kLanes; i += hn::Lanes(FloatTag())) {

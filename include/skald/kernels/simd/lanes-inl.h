@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The 16 virtual lanes in which every sum of the arithmetic contract is ordered: one register on AVX-512, two on
-// AVX2, four on NEON and SSE. A kernel written in terms of Lanes adds in the same order on all of them. Where
-// vectors have no size at compile time (SVE, RVV) they cannot be members, so Lanes lives in memory there: the same
-// bits, but slow; on such machines leave these targets out (HWY_DISABLED_TARGETS) and NEON takes over.
-// Loops over parts are unrolled by request, because g++ -O2 would otherwise keep the arrays in memory.
+// The 16 virtual lanes in which every sum of the arithmetic contract is ordered: one register on AVX-512, two on AVX2,
+// four on NEON and SSE. A kernel written in terms of Lanes adds in the same order on all of them. Vectors without a
+// size at compile time (SVE, RVV) cannot be members, so for them Lanes is in memory: the same bits, but slow. On such
+// machines leave these targets out (HWY_DISABLED_TARGETS); NEON is used instead. Loops over parts are unrolled
+// explicitly, because g++ -O2 would otherwise keep the arrays in memory.
 
 #if defined(SKALD_KERNELS_SIMD_LANES_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_SIMD_LANES_INL_TOGGLE
@@ -24,7 +24,7 @@ namespace skald {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Unrolls a loop over the parts of a Lanes where their number is known.
+// Unrolls a loop over the parts of a Lanes if their number is known.
 #undef SKALD_UNROLL_PARTS
 #if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
 #define SKALD_UNROLL_PARTS
@@ -45,7 +45,7 @@ struct LanesOf {
   alignas(kAlignment) hn::TFromD<Tag> memory[kLanes];
 };
 HWY_INLINE size_t NumParts() { return kLanes / hn::Lanes(FloatTag()); }
-inline constexpr size_t kKnownParts = 0;  // NumParts(), where the compiler knows it
+inline constexpr size_t kKnownParts = 0;  // NumParts(), if the compiler knows it
 template <class Tag>
 HWY_INLINE hn::Vec<Tag> Part(const LanesOf<Tag>& lanes, size_t i) {
   return hn::Load(Tag(), lanes.memory + i * hn::Lanes(Tag()));
@@ -164,7 +164,7 @@ HWY_INLINE Lanes Mul(const Lanes& a, const Lanes& b) {
   return result;
 }
 
-// Returns a * b + c, rounded once where the target has FMA.
+// Returns a * b + c, rounded once if the target has FMA.
 HWY_INLINE Lanes MulAdd(const Lanes& a, const Lanes& b, const Lanes& c) {
   Lanes result;
   SKALD_UNROLL_PARTS

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// exp, tanh, erf, softplus and what is built from them, one register at a time. Each is one sequence of exactly rounded
-// operations (add, multiply, divide, fused multiply-add), so every target with FMA returns the same bits (R4).
-// Coefficients: minimax fits by Remez exchange, rounded to float one after the other. Largest errors against
-// double, over a dense sample of all floats (tests/kernels/math_test.cc):
-// Exp 0.83 ulp, Tanh 1.29 ulp, Erf 0.93 ulp, Sigmoid 2.02 ulp, Softplus 1.68 ulp. Results of Exp and Softplus below
-// the normal range are 0.
+// exp, tanh, erf, softplus and functions built from them, one register at a time. Each is one sequence of exactly
+// rounded operations (add, multiply, divide, fused multiply-add), so every target with FMA returns the same bits (R4).
+// Coefficients: minimax fits by Remez exchange, rounded to float one after the other. Largest errors against double,
+// over a dense sample of all floats (tests/kernels/math_test.cc): Exp 0.83 ulp, Tanh 1.29 ulp, Erf 0.93 ulp, Sigmoid
+// 2.02 ulp, Softplus 1.68 ulp. Results of Exp and Softplus below the normal range are 0.
 
 #if defined(SKALD_KERNELS_SIMD_MATH_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_SIMD_MATH_INL_TOGGLE
@@ -26,8 +25,8 @@ namespace HWY_NAMESPACE {
 
 HWY_INLINE FloatVec Splat(float value) { return hn::Set(FloatTag(), value); }
 
-// The last step of ExpNonPositive: y 2^n, or zero where x is so small that this would be below the normal range;
-// `shifted` has n in its low bits. AVX-512 has an instruction that gives the same bits and saves two others.
+// The last step of ExpNonPositive: y 2^n, or zero if x is so small that this would be below the normal range; `shifted`
+// has n in its low bits. AVX-512 has an instruction that gives the same bits and saves two others.
 HWY_INLINE FloatVec ScaledByPower(FloatVec y, FloatVec n, FloatVec shifted, FloatVec x) {
   const FloatVec smallest = Splat(-87.3365402f);
 #if HWY_TARGET <= HWY_AVX3
@@ -45,7 +44,7 @@ HWY_INLINE FloatVec ScaledByPower(FloatVec y, FloatVec n, FloatVec shifted, Floa
 
 // e^x for x <= 0. Argument reduction after Cody and Waite (1980): x = n ln 2 + r with |r| <= ln(2) / 2, ln 2 in two
 // parts; then 1 + r + r^2 q(r), scaled by 2^n. Adding 1.5 * 2^23 rounds n to an integer and leaves it in the low bits.
-// A NaN stays NaN if its low 9 bits are zero, as in all that arithmetic makes and in all that come from bfloat16.
+// A NaN stays NaN if its low 9 bits are zero, which holds for all NaNs from arithmetic and from bfloat16.
 HWY_INLINE FloatVec ExpNonPositive(FloatVec x) {
   const FloatVec shift = Splat(12582912.0f);
   const FloatVec shifted = hn::MulAdd(x, Splat(1.442695022e+00f), shift);
@@ -92,8 +91,8 @@ HWY_INLINE FloatVec Tanh(FloatVec x) {
   return hn::IfThenElse(hn::Lt(magnitude, Splat(kTanhNear)), TanhNear(x), hn::CopySign(far, x));
 }
 
-// erf x: x + x p(x^2) up to 0.9, beyond it 1 - e^(-|x| q(|x|)) with the sign of x, where q fits -ln(erfc(x)) / x
-// up to 4, from where on erf is 1 in float.
+// erf x: x + x p(x^2) up to 0.9, beyond it 1 - e^(-|x| q(|x|)) with the sign of x, with q fitted to -ln(erfc(x)) / x up
+// to 4; from 4 on erf is 1 in float.
 HWY_INLINE FloatVec Erf(FloatVec x) {
   const FloatVec one = Splat(1.0f);
   const FloatVec square = hn::Mul(x, x);
@@ -153,13 +152,13 @@ HWY_INLINE FloatVec GeluErf(FloatVec x) {
   return hn::MulAdd(half, Erf(hn::Mul(Splat(0.707106769f), x)), half);
 }
 
-// max(x, 0)^2; So et al. 2021 (arXiv:2109.08668). What is no number stays none.
+// max(x, 0)^2; So et al. 2021 (arXiv:2109.08668). NaN stays NaN.
 HWY_INLINE FloatVec ReluSquared(FloatVec x) {
   const FloatVec positive = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(FloatTag())), x);
   return hn::Mul(positive, positive);
 }
 
-// x where that is at most `limit`, else `limit`. What is no number stays none.
+// min(x, limit). NaN stays NaN.
 HWY_INLINE FloatVec AtMost(FloatVec x, FloatVec limit) { return hn::IfThenElse(hn::Gt(x, limit), limit, x); }
 
 // g / (1 + e^(-1.702 g)) * (u + 1) with g = min(gate, 7) and u = up, kept within [-7, 7].

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inner product of everything: one tile of kTile terms for several rows and several panels of a packed matrix,
-// summed as R1 says. Matmul, attention scores and attention outputs all add up through AddPartOfTile.
+// The inner product of all multiplications: one tile of kTile terms for several rows and several panels of a packed
+// matrix, summed by R1. Matmul, attention scores and attention outputs all add up through AddPartOfTile.
 
 #if defined(SKALD_KERNELS_SIMD_TILE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_SIMD_TILE_INL_TOGGLE
@@ -86,27 +86,27 @@ HWY_INLINE void AddOdd(const float* x, const T* row, size_t panel_stride, Lanes 
   AddTerm(x, terms, sums);
 }
 
-// Whether memory is read in one stream wherever that can be, which AMD's prefetchers follow best.
+// Whether memory is read in one stream if possible; AMD's prefetchers follow that best.
 inline constexpr bool kOneStream = HWY_TARGET == HWY_AVX3_ZEN4;
 
-// How far ahead memory is asked for, in bytes of all panels together. With few rows, memory is the limit, and widening
-// takes so many instructions that the processor sees too few loads ahead to use all of its bandwidth. With many rows it
-// is the next chunk that comes closer.
+// The distance of prefetches, in bytes of all panels together. With few rows, memory is the limit, and widening takes
+// so many instructions that the processor sees too few loads ahead to use all of its bandwidth. With many rows the next
+// chunk is brought closer.
 inline constexpr size_t kBytesAhead = kOneStream ? 8192 : 4096;
 
-// Whether memory is asked for what comes next: the single stream of a single row is better left to the processor.
+// Whether to prefetch: the single stream of a single row is better left to the processor.
 template <size_t kRows>
 inline constexpr bool kAsksAhead = kRows > 1 || !kOneStream;
 
-// Returns the bytes between position `at` of the first of kPanels panels and what memory is asked for meanwhile: some
-// way on in the same panels, or in those that follow them. A panel has panel_bytes; it is read kStep bytes at a time.
+// Returns the distance in bytes from position `at` of the first of kPanels panels to the address to prefetch: further
+// on in the same panels, or in the following ones. A panel has panel_bytes; it is read kStep bytes at a time.
 template <size_t kPanels, size_t kStep>
 HWY_INLINE size_t BytesAhead(size_t at, size_t panel_bytes) {
   constexpr size_t kAhead = RoundUp(kBytesAhead / kPanels, kStep);
   return at + kAhead < panel_bytes ? kAhead : kAhead + (kPanels - 1) * panel_bytes;
 }
 
-// Asks for a row of each panel.
+// Prefetches a row of each panel.
 template <size_t kPanels, class T>
 HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
   HWY_UNROLL(16)
@@ -114,9 +114,9 @@ HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
 }
 
 // Adds the terms k in [begin, end) of one tile, 0 <= begin <= end <= kTile, to `totals`. `x` is [kRows, kTile], floats
-// that T can represent, of bfloat16 where T are codes; `weights` is the tile in the first panel (panels panel_stride
-// apart). Nothing outside [begin, end) has any influence, be it NaN. If `ahead` is not null, memory is asked for the
-// tile there, bit by bit.
+// that T can represent (bfloat16 numbers if T are codes); `weights` is the tile in the first panel (panels panel_stride
+// apart). Terms outside [begin, end) have no influence, even if NaN. If `ahead` is not null, prefetches the tile there,
+// piece by piece.
 template <size_t kRows, size_t kPanels, class T>
 HWY_INLINE void AddPartOfTile(const float* x, const T* weights, size_t panel_stride, size_t begin, size_t end,
                               const T* ahead, Lanes (&totals)[kRows][kPanels]) {

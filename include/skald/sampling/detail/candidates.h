@@ -66,8 +66,8 @@ SKALD_INLINE double SumOfWeights(const std::vector<Candidate>& candidates) {
 SKALD_INLINE void KeepTopP(std::vector<Candidate>& candidates, float top_p) {
   if (top_p >= 1.0f) return;
   const double sum = SumOfWeights(candidates);
-  // All candidates below this weight together hold less than 1 - top_p of the sum, so the others
-  // reach top_p without them. What is left to sort is a small part of the vocabulary.
+  // All candidates below this weight together hold less than 1 - top_p of the sum, so the others reach top_p without
+  // them. Only a small part of the vocabulary is left to sort.
   const double negligible = (1.0 - top_p) * sum / static_cast<double>(candidates.size());
   std::erase_if(candidates, [negligible](const Candidate& candidate) { return candidate.weight < negligible; });
   std::sort(candidates.begin(), candidates.end(), IsMoreLikely);

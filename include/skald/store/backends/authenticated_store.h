@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AuthenticatedStore: any ChunkStore, where others may write too, as one of which nothing is believed that was not
-// written with the same key. Behind each value stands a code of 32 bytes, HMAC-SHA256 of the chunk's key and the value;
-// a value without its code counts as missing and is dropped, so that whoever has its content writes it again.
+// AuthenticatedStore: wraps a ChunkStore that others may also write to, and accepts only values written with its own
+// key. After each value come 32 bytes of code: HMAC-SHA256 of the chunk's key and the value. A value without a valid
+// code counts as missing and is dropped, so that the next caller with its content writes it again.
 
 #ifndef SKALD_STORE_BACKENDS_AUTHENTICATED_STORE_H_
 #define SKALD_STORE_BACKENDS_AUTHENTICATED_STORE_H_
@@ -23,14 +23,14 @@
 
 namespace skald {
 
-/// A ChunkStore. Not movable, since threads count in it. What one was written with another key, or without, is dropped
-/// when it is met: who shares a store shares the key.
+/// A ChunkStore. Not movable, since threads count in it. A value with another key's code, or with none, is dropped when
+/// it is read: all users of a shared store must share the key.
 class AuthenticatedStore {
  public:
   static constexpr size_t kCodeBytes = sizeof(Sha256Digest);
   static constexpr size_t kLeastSecretBytes = 16;
 
-  /// `store` must outlive it. Whoever has `secret` can write what is believed here. Error: kInvalidArgument for a
+  /// `store` must outlive it. Everyone that has `secret` can write accepted values. Error: kInvalidArgument for a
   /// secret of less than kLeastSecretBytes.
   static Result<std::unique_ptr<AuthenticatedStore>> Create(ChunkStoreRef store, std::string_view secret);
   AuthenticatedStore(const AuthenticatedStore&) = delete;
@@ -39,12 +39,12 @@ class AuthenticatedStore {
   /// How many values had no valid code.
   uint64_t refused() const { return refused_; }
 
-  /// True also for a value whose code shows to be wrong when it is read.
+  /// Does not check the code: true also for a value whose code Get will reject.
   Result<bool> Has(const ChunkKey& key) const { return store_.Has(key); }
 
   Result<ChunkBytes> Get(const ChunkKey& key);
 
-  /// The length and first bytes of a value, which nothing proves: enough to tell whether it must be written again.
+  /// The length and first bytes of a value, unauthenticated: enough to tell whether it must be written again.
   Result<ChunkFront> Front(const ChunkKey& key, uint64_t most);
 
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const;
@@ -57,7 +57,7 @@ class AuthenticatedStore {
 
   static std::pair<std::span<const std::byte>, std::span<const std::byte>> Divide(std::span<const std::byte> stored);
 
-  /// The code stands for the value and for its place: one that is moved under another key is not believed there.
+  /// The code covers the value and its key: a value that is moved to another key is rejected.
   Result<Sha256Digest> CodeOf(const ChunkKey& key, std::span<const std::byte> value) const;
 
   Failure Refuse(const ChunkKey& key);

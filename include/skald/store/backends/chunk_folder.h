@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ChunkFolder: one file per chunk, named by its key, in subfolders named by the key's first two digits. Which chunks
-// stay and which go is directory_store.h's business; here they are found, read, written and removed.
+// ChunkFolder: one file per chunk, named by its key, in subfolders named by the key's first two digits. It finds,
+// reads, writes and removes chunks; directory_store.h decides which chunks stay.
 
 #ifndef SKALD_STORE_BACKENDS_CHUNK_FOLDER_H_
 #define SKALD_STORE_BACKENDS_CHUNK_FOLDER_H_
@@ -26,7 +26,7 @@
 
 namespace skald {
 
-/// A moment, as exactly as file systems keep it: since 1970, by the system's clock.
+/// A time since 1970 by the system's clock, as exactly as file systems store it.
 struct FileTime {
   int64_t seconds = 0, nanoseconds = 0;
 
@@ -36,7 +36,7 @@ struct FileTime {
   friend auto operator<=>(const FileTime&, const FileTime&) = default;
 };
 
-/// What a folder says of a chunk without its being read.
+/// A chunk's metadata, from its folder entry; the chunk is not read.
 struct StoredChunk {
   ChunkKey key;
   uint64_t bytes = 0;
@@ -45,33 +45,33 @@ struct StoredChunk {
 
 namespace internal {
 
-/// Immutable, and safe to use from several threads and processes at once: nothing is ever changed in place.
+/// Immutable, and safe to use from several threads and processes at once: files are never changed in place.
 class ChunkFolder {
  public:
   explicit ChunkFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Whether there is such a chunk; notes that it was used now, where the medium allows.
+  /// Whether there is such a chunk. Sets the time of its last use to now, if the medium allows.
   Result<bool> MarkUsed(const ChunkKey& key) const;
 
-  /// Reads the first `most` bytes of a chunk, or all where there are fewer. Leaves the time of its last use as it is
-  /// or, with `use`, sets it to now, where the medium allows.
+  /// Reads the first `most` bytes of a chunk, or all if there are fewer. With `use`, sets the time of its last use to
+  /// now, if the medium allows; else leaves it.
   Result<ChunkBytes> Read(const ChunkKey& key, bool use, uint64_t most = kMaxChunkBytes) const;
 
-  /// The same with the chunk's length, whatever that is.
+  /// The same with the chunk's length, which may be any.
   Result<ChunkFront> ReadFront(const ChunkKey& key, bool use, uint64_t most) const;
 
-  /// Writes a file that is there as a whole or not at all. One that is there already is replaced by the same bytes.
+  /// Writes a file that appears whole or not at all. An existing file is replaced by the same bytes.
   Result<void> Write(const ChunkKey& key, std::span<const std::byte> value, SyncPolicy sync) const;
 
-  /// Removes one chunk after another, and takes all memory for it when it is made: were there none left after the first
-  /// ones, an error would tell of a folder that has changed.
+  /// Removes chunks one at a time. Allocates all memory at construction: if memory ran out after the first removals,
+  /// the error would come from a folder that has already changed.
   class Remover {
    public:
     explicit Remover(const ChunkFolder& folder) : file_(folder.PathOf(ChunkKey{})) {}
 
-    /// Succeeds too where there is no such chunk.
+    /// Succeeds also if there is no such chunk.
     Result<void> Remove(const ChunkKey& key);
 
    private:
@@ -80,13 +80,13 @@ class ChunkFolder {
 
   Result<void> Remove(const ChunkKey& key) const { return Remover(*this).Remove(key); }
 
-  /// All chunks; foreign files and unfinished ones are none.
+  /// All chunks; other files and unfinished ones are not listed.
   Result<std::vector<ChunkKey>> List() const;
 
   /// The same with sizes and times.
   Result<std::vector<StoredChunk>> Chunks() const;
 
-  /// Removes the unfinished files of killed writers that are old. What cannot be removed stays.
+  /// Removes old unfinished files of killed writers. A file that cannot be removed stays.
   Result<void> RemoveUnfinished() const;
 
  private:
@@ -95,17 +95,17 @@ class ChunkFolder {
 
   static timespec AccessTime(const FileTime& time);
 
-  /// Most file systems tell the kind along with the name.
+  /// Most file systems return the kind together with the name.
   static bool IsRegularFile(const std::filesystem::path& folder, const dirent& entry);
 
   static Failure NoChunk(const std::string& file, const std::string& why);
 
   std::string PathOf(const ChunkKey& key) const;
 
-  /// Makes the folders that are missing, so that a store whose folder was cleared away goes on.
+  /// Makes missing folders, so that a store continues to work after its folder was deleted.
   Result<FileSink> CreateFile(const std::filesystem::path& file, SyncPolicy sync) const;
 
-  /// Calls visit(path), which returns a Result<void>, for every subfolder that there may be.
+  /// Calls visit(path), which returns a Result<void>, for every possible subfolder.
   template <class Visit>
   Result<void> ForEachSubfolder(Visit visit) const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DirectoryStore: chunks as files of a folder, within a byte limit. What was used longest ago goes first. Several
-// processes may use the folder at once; a process that dies, however and whenever, leaves only whole chunks.
+// DirectoryStore: chunks as files of a folder, within a byte limit. The least recently used chunks are dropped first.
+// Several processes may use the folder at once; a process that dies at any time leaves only whole chunks.
 
 #ifndef SKALD_STORE_BACKENDS_DIRECTORY_STORE_H_
 #define SKALD_STORE_BACKENDS_DIRECTORY_STORE_H_
@@ -31,25 +31,24 @@
 namespace skald {
 
 struct DirectoryStoreOptions {
-  /// Limit of the lengths of all chunks together; what the file system adds to them is not counted. Holds exactly for
-  /// one process. Each process more that writes to the folder may pass it by a sixteenth before it notices the others.
+  /// Limit of the lengths of all chunks together, without the overhead of the file system. Holds exactly for one
+  /// process. Each further process that writes to the folder may exceed it by a sixteenth before it notices the others.
   uint64_t max_bytes = kUnlimited;
-  /// What a chunk survives whose Put has returned.
+  /// Events that a chunk survives after its Put has returned.
   SyncPolicy sync = SyncPolicy::kData;
-  /// The longest that another process that makes room is waited for. After it, whoever holds the lock is in trouble.
+  /// Longest wait for another process that makes room. A process that holds the lock longer is taken to be stuck.
   std::chrono::milliseconds lock_timeout{30'000};
 };
 
-/// Chunks, and their bytes.
+/// A number of chunks, and their bytes.
 struct ChunkCount {
   uint64_t chunks = 0, bytes = 0;
 };
 
-/// A ChunkStore. Reading and writing take no lock on the folder; removing the least recently used ones does (an
-/// advisory one on its file "lock"), and waits for it no longer than the options say. Errors name the file;
-/// kFailedPrecondition stands for whatever the file system refuses, and kResourceExhausted for a full disk too. Of a
-/// folder that may only be read, chunks can be read. What the store makes is its owner's alone: folders of mode 0700,
-/// files of 0600.
+/// A ChunkStore. Reading and writing take no lock on the folder. Removing the least recently used chunks takes an
+/// advisory lock on its file "lock", and waits for it no longer than the options say. Errors name the file:
+/// kFailedPrecondition if the file system refuses, kResourceExhausted also for a full disk. Chunks can be read from a
+/// read-only folder. The store's files belong to its owner alone: folders of mode 0700, files of 0600.
 class DirectoryStore {
  public:
   // Unfinished files of processes that died are removed on Open when they are that old.
@@ -62,7 +61,7 @@ class DirectoryStore {
   const std::filesystem::path& path() const { return folder_.path(); }
   uint64_t max_bytes() const { return options_.max_bytes; }
 
-  /// Counts as a use: whoever asks relies on the answer.
+  /// Counts as a use, because the caller relies on the answer.
   Result<bool> Has(const ChunkKey& key) const;
 
   /// Counts as a use.
@@ -71,15 +70,15 @@ class DirectoryStore {
   /// The chunk's length and its first `most` bytes. Counts as a use.
   Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const;
 
-  /// The first `most` bytes of a chunk, without being a use.
+  /// The first `most` bytes of a chunk. Does not count as a use.
   Result<ChunkBytes> Peek(const ChunkKey& key, uint64_t most = kMaxChunkBytes) const;
 
-  /// Counts as a use, whether or not the key is new. Where the limit would be passed, drops what was used longest ago
-  /// before it writes: as much as is lacking and up to a sixteenth of the limit more, since to look for it takes time.
+  /// Counts as a use, whether or not the key is new. If the limit would be exceeded, first drops the least recently
+  /// used chunks: as much as is needed and up to a sixteenth of the limit more, since scanning the folder takes time.
   /// Error: kResourceExhausted for a value that does not fit into the whole store beside the pinned ones.
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value);
 
-  /// A pinned chunk is dropped nevertheless.
+  /// Drops a pinned chunk too.
   Result<void> Drop(const ChunkKey& key) const;
 
   Result<std::vector<ChunkKey>> List() const;
@@ -87,17 +86,17 @@ class DirectoryStore {
   /// All chunks with their sizes, in the order in which they would be dropped.
   Result<std::vector<StoredChunk>> ListByUse() const;
 
-  /// A pinned key is not dropped to make room, by this object; other processes do not know. May be called before there
-  /// is such a chunk, and several times: a key is free after as many calls of Unpin.
+  /// This object does not drop a pinned key to make room; other processes do not know of the pin. May be called before
+  /// the chunk exists, and several times: a key is free after as many calls of Unpin.
   Result<void> Pin(const ChunkKey& key);
   void Unpin(const ChunkKey& key);
 
-  /// Drops what was used longest ago until the chunks have at most `max_bytes` together, and returns what went.
-  /// Error: kResourceExhausted where pinned ones have more; the others are gone then.
+  /// Drops the least recently used chunks until the chunks have at most `max_bytes` together, and returns what was
+  /// dropped. Error: kResourceExhausted if pinned chunks have more; all others are dropped then.
   Result<ChunkCount> Prune(uint64_t max_bytes);
 
  private:
-  // Room for a value that is being written. Given back unless it is kept.
+  // Room for a value that is being written. Released unless it is kept.
   class Reservation {
    public:
     explicit Reservation(DirectoryStore& store) : store_(store) {}
@@ -117,29 +116,29 @@ class DirectoryStore {
   DirectoryStore(const std::filesystem::path& path, const DirectoryStoreOptions& options)
       : folder_(path), options_(options) {}
 
-  // The caller holds mutex_ for all that follows.
+  // The caller holds mutex_ for all functions below.
 
   Result<void> MakeRoom(const ChunkKey& key, uint64_t bytes);
 
-  /// Returns ListByUse() and takes note of the sum.
+  /// Returns ListByUse() and stores the sum.
   Result<std::vector<StoredChunk>> Look();
 
   /// If the chunks have more than `most` bytes together, drops the least recently used ones until they have at most
-  /// `goal`; fails where that does not even reach `most`.
+  /// `goal`; fails if that does not even reach `most`.
   Result<ChunkCount> DropOldest(uint64_t most, uint64_t goal);
 
-  /// So that two processes do not drop twice what one of them lacks. Whoever may open the file could hold the lock and
-  /// keep all others waiting: nobody but its owner may, and nobody is waited for without end.
+  /// Keeps two processes from both dropping what one of them needs. Any process that can open the file could hold the
+  /// lock and block the others. So only its owner can open it, and waiting has a time limit.
   Result<internal::Descriptor> LockFolder() const;
 
-  /// One part of the limit in so many is what a process drops or adds without looking at the folder again.
+  /// A process drops or adds at most this fraction of the limit, one part in so many, before it scans the folder again.
   static constexpr uint64_t kSlack = 16;
 
   const internal::ChunkFolder folder_;
   const DirectoryStoreOptions options_;
   std::mutex mutex_;
-  std::unordered_map<ChunkKey, uint64_t> pins_;  ///< guarded by mutex_, as all below
-  std::optional<uint64_t> found_bytes_;          ///< of all chunks, when last looked
+  std::unordered_map<ChunkKey, uint64_t> pins_;  ///< guarded by mutex_, like the members below
+  std::optional<uint64_t> found_bytes_;          ///< of all chunks, at the last scan
   uint64_t added_bytes_ = 0;                     ///< since, by this object
   uint64_t unfinished_bytes_ = 0;                ///< being written by this object
 };

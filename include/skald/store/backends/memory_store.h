@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemoryStore: chunks in this process's memory, within a byte limit. What was used longest ago goes first.
+// MemoryStore: chunks in this process's memory, within a byte limit. The least recently used chunks are dropped first.
 
 #ifndef SKALD_STORE_BACKENDS_MEMORY_STORE_H_
 #define SKALD_STORE_BACKENDS_MEMORY_STORE_H_
@@ -23,10 +23,10 @@ namespace skald {
 /// A ChunkStore. Not movable, since it holds a lock.
 class MemoryStore {
  public:
-  // `max_bytes` counts values and an allowance for what keeping each of them takes.
+  // `max_bytes` counts values and an allowance for the overhead of each.
   explicit MemoryStore(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  /// What an entry costs beside its value, about.
+  /// Approximate bytes of an entry beside its value.
   static constexpr uint64_t kEntryBytes = 200;
 
   uint64_t max_bytes() const { return max_bytes_; }
@@ -40,8 +40,8 @@ class MemoryStore {
   /// The length of a value and its first `most` bytes. Counts as a use.
   Result<ChunkFront> Front(const ChunkKey& key, uint64_t most);
 
-  /// Counts as a use, whether or not the key is new. Drops what was used longest ago until there is room.
-  /// Error: kResourceExhausted for a value that does not fit into the whole store.
+  /// Counts as a use, whether or not the key is new. Drops the least recently used chunks until there is room. Error:
+  /// kResourceExhausted for a value that does not fit into the whole store.
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value);
 
   Result<void> Drop(const ChunkKey& key);
@@ -53,7 +53,7 @@ class MemoryStore {
     ChunkKey key;
     std::shared_ptr<const ChunkBytes> value;
   };
-  using EntryList = std::list<Entry>;  ///< the last used one first
+  using EntryList = std::list<Entry>;  ///< most recently used first
 
   void MarkUsed(EntryList::iterator entry) { by_use_.splice(by_use_.begin(), by_use_, entry); }
 

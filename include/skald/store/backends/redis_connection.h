@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RedisConnection: one connection to a Redis server, over which commands go one at a time. hiredis connects, writes
-// commands down and reads answers (redis_reader.h); sending and receiving, with their time limits, are ours: with
-// hiredis a server that went away would end the process with a signal.
+// RedisConnection: one connection to a Redis server, with one command at a time. hiredis connects, formats commands and
+// parses answers (redis_reader.h). Sending and receiving, with their time limits, are implemented here: with hiredis a
+// server that went away would end the process with a signal.
 
 #ifndef SKALD_STORE_BACKENDS_REDIS_CONNECTION_H_
 #define SKALD_STORE_BACKENDS_REDIS_CONNECTION_H_
@@ -38,34 +38,33 @@ class RedisConnection {
  public:
   using Clock = TimedSocket::Clock;
 
-  /// Bytes of an answer that holds no value: a number, a word, an error.
+  /// Limit of the bytes of an answer without a value: a number, a word, an error.
   static constexpr uint64_t kShortAnswer = 1 << 16;
 
-  /// Connects, authenticates, chooses the database and makes sure that it is a Redis server which answers, all before
+  /// Connects, authenticates, selects the database and checks that it is a Redis server that answers, all before
   /// `deadline`.
   static Result<RedisConnection> Open(const RedisOptions& options, Clock::time_point deadline);
 
-  /// Talks over a socket that is connected. `name` stands in errors.
+  /// Uses a socket that is connected. Errors contain `name`.
   RedisConnection(Descriptor socket, std::string name, std::chrono::milliseconds answer_timeout)
       : name_(std::move(name)), answer_timeout_(answer_timeout), socket_(std::move(socket), answer_timeout) {}
 
-  /// When all calls from now on must be done.
+  /// The time by which all later calls must be done.
   void SetDeadline(Clock::time_point deadline) { socket_.SetDeadline(deadline); }
 
-  /// False once a command went wrong in a way after which answers might belong to other commands. Calls are refused
-  /// then.
+  /// False after an error that could make later answers belong to other commands. Further calls are refused.
   bool is_usable() const { return is_usable_; }
-  /// True if that was the server's closing the connection: a new one may do better.
+  /// True if the error was that the server closed the connection: a new one may work.
   bool is_lost() const { return is_lost_; }
 
-  /// Sends a command and returns its answer, which is of one of the given hiredis types and takes at most `most_bytes`.
-  /// Errors name the server and the command: kResourceExhausted where it has no memory left; kDataLoss for an answer of
-  /// another type, a longer one, and for a key that holds another type; kFailedPrecondition for all else that it
-  /// refuses, and where it is out of reach or takes too long.
+  /// Sends a command and returns its answer, which has one of the given hiredis types and at most `most_bytes`. Errors
+  /// name the server and the command: kResourceExhausted if the server has no memory left; kDataLoss for an answer of
+  /// another type, a longer one, and for a key that holds another type; kFailedPrecondition for every other refusal,
+  /// and if the server cannot be reached or takes too long.
   Result<RedisReply> Call(std::initializer_list<std::string_view> arguments, std::initializer_list<int> types,
                           uint64_t most_bytes = kShortAnswer);
 
-  /// An answer to `command` that Redis never gives.
+  /// The error for an answer to `command` that Redis never gives.
   Failure Nonsense(std::string_view command);
 
  private:
@@ -99,7 +98,7 @@ class RedisConnection {
   bool IsQuiet() const { return socket_.IsQuiet(); }
 #endif
 
-  /// A server that knows no such command repeats what it got, the password included.
+  /// The server's errors for unknown commands repeat the arguments, the password included, so they are not shown.
   Result<void> Authenticate(const RedisOptions& options);
 
   Result<void> Send(std::initializer_list<std::string_view> arguments);
@@ -110,13 +109,13 @@ class RedisConnection {
 
   static Failure OutOfMemory(const std::string& name);
 
-  /// Bytes came, or the connection ended, before anything was asked.
+  /// The error if bytes came, or the connection ended, before a command was sent.
   Failure NotQuiet(std::string_view command);
 
-  /// No answer to a command came; `code` is the system's error where it is one.
+  /// The error if `command` got no answer; `code` is the system's error if there is one.
   Failure NoAnswer(std::string_view command, Outcome outcome, int code);
 
-  /// The server's own word for what is wrong. It begins with a code in capitals.
+  /// The server's own error. It begins with a code in capitals.
   Failure Refusal(std::string_view command, std::string_view text) const;
 
   std::string name_;  ///< in errors

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads answers of a Redis server with hiredis' parser, within bounds: nothing that a server announces is believed
-// until it is there, and no answer is larger or deeper than one to our commands can be.
+// Reads answers of a Redis server with hiredis' parser, within bounds: memory is allocated only for bytes that have
+// arrived, and no answer may be larger or deeper than those to this store's commands.
 
 #ifndef SKALD_STORE_BACKENDS_REDIS_READER_H_
 #define SKALD_STORE_BACKENDS_REDIS_READER_H_
@@ -23,20 +23,20 @@ using RedisReply = std::unique_ptr<redisReply, FreeRedisReply>;
 /// Move-only. After an error nothing more can be read.
 class RedisReader {
  public:
-  // Elements of a list; SCAN answers about a thousand. And lists around a list.
+  // Most elements of a list (SCAN answers about a thousand), and the deepest nesting of lists.
   static constexpr long long kMostElements = 1 << 20;
   static constexpr int kMostNesting = 1;
 
   RedisReader();
 
-  /// Takes what the server sent. False: there is no memory for it.
+  /// Takes bytes from the server. Returns false if memory runs out.
   bool Feed(std::string_view bytes);
 
-  /// Returns the next answer, or null while it is not whole. Errors: kDataLoss where this is no answer of Redis, or one
-  /// beyond bounds; kResourceExhausted where there is no memory.
+  /// Returns the next answer, or null while it is incomplete. Errors: kDataLoss if it is not an answer of Redis or
+  /// exceeds the bounds; kResourceExhausted if memory runs out.
   Result<RedisReply> Next();
 
-  /// Whether all that came was part of the answers.
+  /// Whether all received bytes were part of answers.
   bool IsEmpty() const { return reader_->pos == reader_->len; }
 
  private:
@@ -44,11 +44,11 @@ class RedisReader {
     void operator()(redisReader* reader) const { redisReaderFree(reader); }
   };
 
-  /// hiredis' own functions, but for lists. (Versions differ in the type of the number of elements.)
+  /// hiredis' own functions, except for lists. (Versions differ in the type of the number of elements.)
   static redisReplyObjectFunctions* BoundedFunctions(const redisReplyObjectFunctions& standard);
 
   std::unique_ptr<redisReader, FreeReader> reader_;
-  std::unique_ptr<bool> is_beyond_;  ///< where the functions leave word; does not move with its owner
+  std::unique_ptr<bool> is_beyond_;  ///< set by the functions; does not move with its owner
 };
 
 }  // namespace skald::internal

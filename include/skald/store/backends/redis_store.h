@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RedisStore: chunks in a Redis server (4.0 or newer), where other processes and machines find them too. How long they
-// stay is the server's business: its memory limit, eviction policy and persistence.
+// RedisStore: chunks in a Redis server (4.0 or newer), where other processes and machines find them too. The server
+// decides how long they stay: by its memory limit, eviction policy and persistence.
 
 #ifndef SKALD_STORE_BACKENDS_REDIS_STORE_H_
 #define SKALD_STORE_BACKENDS_REDIS_STORE_H_
@@ -26,21 +26,21 @@
 namespace skald {
 namespace internal {
 
-/// Reads an answer to SCAN: the next cursor, and keys behind `prefix` of which some may be others'. Returns false if it
-/// is not one.
+/// Reads an answer to SCAN: the next cursor, and keys that begin with `prefix`, some of which may be of other programs.
+/// Returns false if it is not such an answer.
 bool TakePage(const redisReply& page, std::string_view prefix, std::string& cursor, std::vector<ChunkKey>& keys);
 
 }  // namespace internal
 
-/// A ChunkStore over one connection, which calls from several threads share one after the other; for more, make more
-/// stores. A lost connection is replaced, once for each call. Move-only. Not for both sides of a fork().
+/// A ChunkStore over one connection. Calls from several threads use it one at a time; for more, make more stores. A
+/// lost connection is replaced, once for each call. Move-only. Must not be used on both sides of a fork().
 class RedisStore {
  public:
-  // Errors: kInvalidArgument for options that can never work; kFailedPrecondition where no such server is in reach or
-  // it refuses; kDataLoss where something else than Redis answers.
+  // Errors: kInvalidArgument for options that can never work; kFailedPrecondition if no such server can be reached or
+  // it refuses; kDataLoss if the answers are not those of Redis.
   static Result<RedisStore> Connect(const RedisOptions& options = {});
 
-  /// True for any key that exists; one that holds something else than a chunk shows when it is read.
+  /// True for any key that exists; reading it shows whether it holds a chunk.
   Result<bool> Has(const ChunkKey& key) const;
 
   Result<ChunkBytes> Get(const ChunkKey& key) const;
@@ -52,18 +52,18 @@ class RedisStore {
 
   Result<void> Drop(const ChunkKey& key) const;
 
-  /// Walks through all keys of the server, others' too.
+  /// Visits all keys of the server, those of other programs too.
   Result<std::vector<ChunkKey>> List() const;
 
  private:
-  // Bytes from which on asking whether a value is there already is cheaper than sending it.
+  // From this size on, asking whether a value is already there is cheaper than sending it.
   static constexpr size_t kAskFirst = 4096;
-  /// Bytes of an answer to SCAN: about a thousand names, of which some may be long and not ours.
+  /// Most bytes of an answer to SCAN: about a thousand names, of which some may be long and of other programs.
   static constexpr uint64_t kMaxPage = uint64_t{64} << 20;
 
   struct Shared {
     std::mutex mutex;
-    std::optional<internal::RedisConnection> connection;  ///< guarded by mutex; null or unusable: to be opened anew
+    std::optional<internal::RedisConnection> connection;  ///< guarded by mutex; null or unusable: to be opened again
   };
 
   RedisStore(const RedisOptions& options, internal::RedisConnection connection);
@@ -72,15 +72,15 @@ class RedisStore {
 
   std::string NameOf(const ChunkKey& key) const { return options_.key_prefix + key.ToHex(); }
 
-  /// A glob that matches just what begins with `prefix`.
+  /// A glob that matches exactly the keys that begin with `prefix`.
   static std::string PatternOf(std::string_view prefix);
 
   static Result<void> Done(const Result<internal::RedisReply>& reply);
 
   Result<bool> Exists(internal::RedisConnection& server, const ChunkKey& key) const;
 
-  /// Returns function(connection). Where the connection turns out to be lost, as it is after the server was restarted
-  /// or closed it for idleness, does it once more on a new one: all that is done here may be done twice.
+  /// Returns function(connection). If the connection turns out to be lost, because the server was restarted or closed
+  /// it when idle, calls it once more on a new one: every command here is idempotent.
   template <class T, class Function>
   Result<T> Run(const Function& function) const;
 

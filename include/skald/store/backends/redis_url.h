@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Redis servers by their addresses, as the clients of Redis write them:
-//   HOST[:PORT]     redis[s]://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]
-// (iana.org/assignments/uri-schemes/prov/redis, .../rediss). Errors never show what may be a password.
+// Addresses of Redis servers, in the form that Redis clients use:
+//     HOST[:PORT]     redis[s]://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]
+//   (iana.org/assignments/uri-schemes/prov/redis, .../rediss). Errors never show text that may be a password.
 
 #ifndef SKALD_STORE_BACKENDS_REDIS_URL_H_
 #define SKALD_STORE_BACKENDS_REDIS_URL_H_
@@ -14,8 +14,8 @@
 
 namespace skald {
 
-/// Returns `base` with what `address` says of server, user, password, database and TLS. Error: kInvalidArgument for no
-/// such address; the sentence does not repeat it.
+/// Returns `base` with the server, user, password, database and TLS that `address` gives. Error: kInvalidArgument for
+/// an invalid address; the sentence does not repeat it.
 Result<RedisOptions> ParseRedisAddress(std::string_view address, const RedisOptions& base = {});
 
 }  // namespace skald

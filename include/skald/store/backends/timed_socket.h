@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connected socket that nobody can make its owner wait on for ever: neither by silence nor by sending a little now
+// A connected socket on which no peer can make a call block for ever, neither by silence nor by sending a little now
 // and then.
 
 #ifndef SKALD_STORE_BACKENDS_TIMED_SOCKET_H_
@@ -27,7 +27,7 @@ class TimedSocket {
   enum class Outcome {
     kDone,
     kSilent,  ///< for as long as `silence`
-    kLate,    ///< the deadline has come
+    kLate,    ///< the deadline has passed
     kClosed,  ///< by the peer
     kBroken,  ///< errno says how
   };
@@ -35,15 +35,15 @@ class TimedSocket {
   explicit TimedSocket(Descriptor socket = Descriptor(), std::chrono::milliseconds silence = {})
       : socket_(std::move(socket)), silence_(silence) {}
 
-  /// When all that follows must be done.
+  /// The time by which all later calls must be done.
   void SetDeadline(Clock::time_point deadline) { deadline_ = deadline; }
 
   Outcome Send(std::span<const std::byte> bytes);
 
-  /// Receives at least one byte, and leaves in `bytes` what it received.
+  /// Receives at least one byte, and shrinks `bytes` to what it received.
   Outcome Receive(std::span<std::byte>& bytes);
 
-  /// Whether there is nothing to receive: the peer has neither sent anything yet nor closed the connection.
+  /// Whether there is nothing to receive: the peer has neither sent anything nor closed the connection.
   bool IsQuiet() const;
 
  private:

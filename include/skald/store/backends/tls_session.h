@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TLS over a TimedSocket, as a client (RFC 8446), by OpenSSL's libssl. OpenSSL reads and writes memory alone; bytes go
-// through the socket, whose time limits hold for all of it. The one header that needs libssl.
+// through the socket, whose time limits hold for everything. The one header that needs libssl.
 
 #ifndef SKALD_STORE_BACKENDS_TLS_SESSION_H_
 #define SKALD_STORE_BACKENDS_TLS_SESSION_H_
@@ -24,11 +24,11 @@ class TlsSession {
  public:
   using Outcome = TimedSocket::Outcome;
 
-  /// Sets a session up; nothing is sent yet. Errors: kInvalidArgument for files that are not what they should be;
+  /// Sets up a session; nothing is sent yet. Errors: kInvalidArgument for files with the wrong content;
   /// kResourceExhausted.
   static Result<TlsSession> Create(const TlsOptions& options, const std::string& host);
 
-  /// Agrees with the server, and makes sure that it is `host`. Error: kFailedPrecondition, with the reason.
+  /// Performs the handshake, and verifies that the server is `host`. Error: kFailedPrecondition, with the reason.
   Result<void> Begin(TimedSocket& socket);
 
   Outcome Send(TimedSocket& socket, std::span<const std::byte> bytes);
@@ -36,7 +36,7 @@ class TlsSession {
   /// As TimedSocket::Receive.
   Outcome Receive(TimedSocket& socket, std::span<std::byte>& bytes);
 
-  /// As TimedSocket::IsQuiet: words of TLS itself are no noise.
+  /// As TimedSocket::IsQuiet: records of TLS itself do not count.
   bool IsQuiet(TimedSocket& socket);
 
  private:
@@ -49,7 +49,7 @@ class TlsSession {
 
   TlsSession() = default;
 
-  static Failure OutOfMemory() { return Fail(ErrorCode::kResourceExhausted, "TLS: OpenSSL has not enough memory"); }
+  static Failure OutOfMemory() { return Fail(ErrorCode::kResourceExhausted, "TLS: OpenSSL ran out of memory"); }
 
   static Result<void> Trust(SSL_CTX* context, const TlsOptions& options);
 
@@ -57,10 +57,10 @@ class TlsSession {
 
   bool ExpectHost(const std::string& host);
 
-  /// Sends what OpenSSL has written.
+  /// Sends the bytes that OpenSSL has written.
   Outcome Flush(TimedSocket& socket);
 
-  /// Gives OpenSSL what comes next.
+  /// Passes the next received bytes to OpenSSL.
   Outcome Fill(TimedSocket& socket);
 
   bool Feed(std::span<const std::byte> bytes);

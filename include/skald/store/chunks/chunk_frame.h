@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame around a stored chunk: a header of 72 bytes that says what the payload is and proves that neither was
-// damaged. CHUNK_FORMAT.md beside this file describes it byte by byte. The one header that needs xxHash.
+// The frame around a stored chunk: a header of 72 bytes that describes the payload, and a checksum that shows damage to
+// either. CHUNK_FORMAT.md in this folder describes it byte by byte. The one header that needs xxHash.
 
 #ifndef SKALD_STORE_CHUNKS_CHUNK_FRAME_H_
 #define SKALD_STORE_CHUNKS_CHUNK_FRAME_H_
@@ -22,27 +22,28 @@
 
 namespace skald {
 
-static_assert(std::endian::native == std::endian::little, "Chunks are little-endian and are written as they lie.");
+static_assert(std::endian::native == std::endian::little,
+              "Chunks are little-endian, and numbers are copied as they are in memory.");
 
 inline constexpr uint16_t kChunkFormatVersion = 1;
 inline constexpr size_t kChunkHeaderBytes = 72;
-/// Largest content of a chunk, in bytes. Stored in any codec it is smaller than kMaxChunkBytes.
+/// Largest content of a chunk, in bytes. Its stored form is smaller than kMaxChunkBytes with any codec.
 inline constexpr uint64_t kMaxChunkContent = uint64_t{256} << 20;
 
 /// The numbers of these enumerations are part of the format.
 enum class ChunkKind : uint8_t {
-  kTokens = 1,       ///< what a run of tokens added to a cache
-  kResumePoint = 2,  ///< state that stands for all tokens before a position
+  kTokens = 1,       ///< state that a run of tokens added to a cache
+  kResumePoint = 2,  ///< state after all tokens before a position
   kManifest = 3,     ///< a snapshot's table of contents
   kPointer = 4,      ///< the key of a manifest
-  kTranscript = 5,   ///< ids of a text's tokens, as a server remembers how an answer was spelled
+  kTranscript = 5,   ///< token ids of a text; a server stores the tokenisation of its answers so
 };
 
 enum class ChunkElement : uint8_t { kBytes = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kI8 = 4 };
 
 enum class ChunkCodec : uint8_t {
-  kNone = 0,       ///< as it is
-  kSplitZstd = 1,  ///< the bytes of each significance apart, then zstd
+  kNone = 0,       ///< unchanged
+  kSplitZstd = 1,  ///< byte planes, then zstd
   kInt8Zstd = 2,   ///< lossy: values rounded to int8 in groups with a scale, then zstd
 };
 
@@ -71,7 +72,7 @@ constexpr ChunkElement ChunkElementOf(DType type) {
   }
 }
 
-/// How one chunk is written: the writer's choice.
+/// How one chunk is written; the writer chooses.
 struct ChunkFormat {
   ChunkKind kind = ChunkKind::kTokens;
   ChunkElement element = ChunkElement::kBytes;
@@ -83,13 +84,13 @@ struct ChunkFormat {
 struct ChunkHeader {
   ChunkFormat format;
   uint64_t content_bytes = 0;  ///< before the codec
-  uint64_t payload_bytes = 0;  ///< after it: what follows the header
+  uint64_t payload_bytes = 0;  ///< after it: the bytes that follow the header
   ChunkKey key;
 };
 
 namespace internal {
 
-/// Where each field of the header begins.
+/// Offset of each field of the header.
 inline constexpr size_t kMagicAt = 0, kVersionAt = 8, kKindAt = 10, kCodecAt = 11, kElementAt = 12, kReservedAt = 13,
                         kContentBytesAt = 16, kPayloadBytesAt = 24, kKeyAt = 32, kChecksumAt = 64;
 
@@ -109,7 +110,7 @@ void StoreAt(std::span<std::byte> bytes, size_t offset, const T& value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
-/// Covers the header but for the checksum itself, and the payload.
+/// Covers the header except the checksum itself, and the payload.
 uint64_t ChunkChecksum(std::span<const std::byte> chunk);
 
 Failure DamagedChunk(const ChunkKey& key, const std::string& what);
@@ -123,13 +124,13 @@ void WriteChunkHeader(const ChunkKey& key, const ChunkFormat& format, uint64_t c
 }  // namespace internal
 
 /// Reads the header alone, from the first kChunkHeaderBytes bytes of a stored chunk, to tell what the chunk claims to
-/// be. Damage is noticed only where it makes no sense. Errors as ReadChunkHeader.
+/// be. Detects only damage that makes the header inconsistent. Errors as ReadChunkHeader.
 Result<ChunkHeader> PeekChunkHeader(const ChunkKey& key, std::span<const std::byte> front);
 
-/// Reads and checks the frame of a whole stored chunk, the payload's checksum included. After it, the payload is what
-/// EncodeChunk wrote for `key` or for a caller who forged a checksum. Errors: kDataLoss for what is no chunk, cut
-/// short, damaged, or not the chunk `key`; kUnsupported for one of another version of the format; kOutOfRange for one
-/// with more than `max_content_bytes` of content.
+/// Reads and checks the frame of a whole stored chunk, the payload's checksum included. After success, the payload was
+/// written by EncodeChunk for `key`, unless a checksum was forged. Errors: kDataLoss for bytes that are not a chunk,
+/// are cut short or damaged, or are not the chunk `key`; kUnsupported for another version of the format; kOutOfRange
+/// for more than `max_content_bytes` of content.
 Result<ChunkHeader> ReadChunkHeader(const ChunkKey& key, std::span<const std::byte> chunk,
                                     uint64_t max_content_bytes = kMaxChunkContent);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ChunkKey: the name of a chunk, a SHA-256 digest. What is hashed into it is the business of whoever makes keys; a
-// store sees 32 bytes. As text it is 64 lower-case hexadecimal digits, and there is only that one spelling.
+// ChunkKey: the name of a chunk, a SHA-256 digest. The code that makes keys decides what is hashed; a store sees 32
+// bytes. As text it is 64 lower-case hexadecimal digits, the only spelling.
 
 #ifndef SKALD_STORE_CHUNKS_CHUNK_KEY_H_
 #define SKALD_STORE_CHUNKS_CHUNK_KEY_H_
@@ -29,7 +29,7 @@ struct ChunkKey {
 
   std::string ToHex() const;
 
-  /// Writes the kHexDigits digits without taking memory.
+  /// Writes the kHexDigits digits without allocating.
   void WriteHex(char* hex) const noexcept;
 
   /// The order of the bytes, which is also the order of the texts.
@@ -41,7 +41,7 @@ struct ChunkKey {
 
 }  // namespace skald
 
-// A digest's bytes are as good as any hash of them.
+// Any bytes of a digest serve as a hash.
 template <>
 struct std::hash<skald::ChunkKey> {
   size_t operator()(const skald::ChunkKey& key) const noexcept {

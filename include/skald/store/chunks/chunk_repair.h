@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damaged chunks heal: whoever meets one drops it, and whoever has its content writes it again, as if it had never been
-// there. A look at length and header, which costs little, finds files that were cut short, are empty or hold something
-// else; it is taken before a chunk is relied upon. Damage behind an intact header is found by the checksum, when the
-// chunk is read.
+// Repair of damaged chunks: a reader that finds one drops it, and the next caller with its content writes it again as a
+// new chunk. Checking length and header is cheap and finds files that were cut short, are empty or hold something else;
+// it happens before a chunk is relied upon. The checksum finds damage after an intact header, when the chunk is read.
 
 #ifndef SKALD_STORE_CHUNKS_CHUNK_REPAIR_H_
 #define SKALD_STORE_CHUNKS_CHUNK_REPAIR_H_
@@ -17,12 +16,12 @@
 
 namespace skald::internal {
 
-/// Whether `store` holds chunk `key`, with `content_bytes` bytes of content, as far as its length and header tell. What
-/// is there and is not that chunk is dropped. A store that cannot show the front of a value is believed.
+/// Whether `store` holds chunk `key`, with `content_bytes` bytes of content, as far as its length and header tell. A
+/// value that is not that chunk is dropped. If a store cannot show the front of a value, Has decides.
 Result<bool> HasWholeChunk(ChunkStoreRef store, const ChunkKey& key, uint64_t content_bytes);
 
-/// Drops each of `keys` whose chunk is damaged; reads all of them. What the store refuses meanwhile changes nothing:
-/// this is called when something else has failed already.
+/// Drops each of `keys` whose chunk is damaged; reads all of them. Ignores errors of the store: this is called after
+/// something else has failed.
 void DropDamagedChunks(ChunkStoreRef store, std::span<const ChunkKey> keys);
 
 }  // namespace skald::internal

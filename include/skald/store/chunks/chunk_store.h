@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ChunkStore: where chunks live. Skald ships three: memory_store.h, directory_store.h, redis_store.h; any type that
-// meets the concept is as good. A store treats values as opaque bytes; chunk_codec.h writes and checks them.
+// ChunkStore: where chunks are kept. Skald ships three: memory_store.h, directory_store.h, redis_store.h; any type that
+// meets the concept works too. A store treats values as opaque bytes; chunk_codec.h writes and checks them.
 
 #ifndef SKALD_STORE_CHUNKS_CHUNK_STORE_H_
 #define SKALD_STORE_CHUNKS_CHUNK_STORE_H_
@@ -18,7 +18,7 @@
 
 namespace skald {
 
-/// Largest value that a store takes, in bytes: what Redis takes.
+/// Largest value that a store takes, in bytes: Redis' limit.
 inline constexpr uint64_t kMaxChunkBytes = uint64_t{512} << 20;
 
 using ChunkBytes = std::vector<std::byte>;
@@ -29,15 +29,16 @@ struct ChunkFront {
   ChunkBytes front;
 };
 
-/// Every call may come from any thread at any time, and either does all it says or fails and leaves the store intact.
+/// Every call may come from any thread at any time, and either succeeds completely or fails and leaves the store
+/// intact.
 ///   Has(key)         whether Get would find it
-///   Get(key)         the value; kNotFound where there is none
-///   Put(key, value)  keeps a copy. Where the key is there already this is cheap, and what is there stays: a key names
+///   Get(key)         the value; kNotFound if there is none
+///   Put(key, value)  keeps a copy. If the key exists this is cheap, and the stored value stays: a key names
 ///                    one content for good. (To replace a damaged value, Drop it first.)
-///   Drop(key)        forgets it; succeeds too where there is nothing to forget
-///   List()           all keys, in no particular order. Of keys put or dropped meanwhile, some may be in it
-/// Errors of all: kResourceExhausted where room is lacking, kFailedPrecondition where the medium refuses or is out of
-/// reach, kInvalidArgument for a value beyond kMaxChunkBytes, kDataLoss where the medium answers nonsense.
+///   Drop(key)        removes it; succeeds also if there is nothing to remove
+///   List()           all keys, in no particular order. Keys put or dropped meanwhile may or may not be in it
+/// Errors of all: kResourceExhausted if room is lacking, kFailedPrecondition if the medium refuses or cannot be
+/// reached, kInvalidArgument for a value beyond kMaxChunkBytes, kDataLoss if the medium's answer is invalid.
 template <class S>
 concept ChunkStore = requires(S& store, const ChunkKey& key, std::span<const std::byte> value) {
   { store.Has(key) } -> std::same_as<Result<bool>>;
@@ -47,15 +48,15 @@ concept ChunkStore = requires(S& store, const ChunkKey& key, std::span<const std
   { store.List() } -> std::same_as<Result<std::vector<ChunkKey>>>;
 };
 
-/// A store may offer one call more, and then what is damaged in it is found when it is met, before it is relied upon:
-///   Front(key, most)  the value's length and its first `most` bytes; kNotFound where there is none. A use, as Has is
+/// A store may offer one more call; then damaged values are found before they are relied upon:
+///   Front(key, most)  the value's length and its first `most` bytes; kNotFound if there is none. A use, as Has is
 template <class S>
 concept HasChunkFront = requires(S& store, const ChunkKey& key, uint64_t most) {
   { store.Front(key, most) } -> std::same_as<Result<ChunkFront>>;
 };
 
-/// A ChunkStore that someone else owns, without its type: what is compiled against it is compiled once. A pair of
-/// pointers, to be passed by value; the store must outlive it.
+/// A ChunkStore without its type: code that uses it is compiled once. A pair of pointers, to be passed by value; the
+/// store must outlive it.
 class ChunkStoreRef {
  public:
   template <ChunkStore S>
@@ -68,7 +69,7 @@ class ChunkStoreRef {
   Result<void> Drop(const ChunkKey& key) const { return calls_->drop(store_, key); }
   Result<std::vector<ChunkKey>> List() const { return calls_->list(store_); }
 
-  /// Front is there to be called where this is true.
+  /// Whether Front may be called.
   bool has_front() const { return calls_->front != nullptr; }
   Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const { return calls_->front(store_, key, most); }
 
@@ -108,7 +109,7 @@ class ChunkStoreRef {
   const Calls* calls_;
 };
 
-/// The errors that every store gives for the same reason.
+/// The errors that are common to all stores.
 Failure ChunkNotFound(const ChunkKey& key);
 
 Result<void> CheckChunkSize(const ChunkKey& key, uint64_t bytes);

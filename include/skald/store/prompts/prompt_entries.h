@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PromptEntries: prompts kept in pool memory, found by their beginnings through the digests of their chunks. Counts
-// every block it holds once, however many entries share it, and forgets the least recently used entry first. What takes
-// memory happens before anything changes; forgetting takes none, and gives the memory back at once: who is writing the
+// every block once, however many entries share it, and forgets the least recently used entry first. All allocations
+// happen before anything changes. Forgetting allocates nothing, and frees the memory at once: a thread that writes the
 // prompt to a store then gives up. Not thread-safe; PromptCache adds the lock.
 
 #ifndef SKALD_STORE_PROMPTS_PROMPT_ENTRIES_H_
@@ -36,7 +36,7 @@ class PromptEntries {
     uint32_t count;
   };
   struct Entry {
-    std::shared_ptr<RevocableCache> state;  ///< which others may be writing down, until the entry goes
+    std::shared_ptr<RevocableCache> state;  ///< which a writer may be reading, until the entry goes
     std::vector<float> logits;              ///< of its last token; may be empty
     std::vector<ChunkKey> borders;          ///< digests of its first 0, 1, 2, ... chunks
     std::vector<BlockReferences> blocks;    ///< that its table and resume points refer to, and how often
@@ -48,7 +48,7 @@ class PromptEntries {
   using HeldBlocks = std::map<HeldBlock, uint32_t>;
 
  public:
-  // A prompt that is not in yet, with all the memory that being in takes.
+  // A prompt that is not inserted yet, with all the memory for its insertion.
   class Candidate {
    public:
     // `chain` is of the cache's tokens. Throws std::bad_alloc.
@@ -72,28 +72,28 @@ class PromptEntries {
   /// yet.
   uint64_t BytesToAdd(const Candidate& candidate) const;
 
-  /// Returns the state of the entry, which is revoked when it goes.
+  /// Returns the state of the entry, which is revoked when the entry goes.
   std::shared_ptr<RevocableCache> Insert(Candidate candidate) noexcept;
 
   /// Returns the state of the entry that holds exactly chain.tokens(), or null. The entry then counts as used, and
   /// gains the logits if it has none.
   std::shared_ptr<RevocableCache> Touch(const TokenChain& chain, std::span<const float> logits);
 
-  /// Returns the longest beginning of chain.tokens() that some entry can go on from; it may be empty, a cache of `pool`
-  /// for `adapter`.
+  /// Returns the longest beginning of chain.tokens() that some entry can continue from; it may be empty, a cache of
+  /// `pool` for `adapter`.
   Result<PromptPrefix> Find(const TokenChain& chain, const std::shared_ptr<BlockPool>& pool,
                             const Sha256Digest& adapter);
 
-  /// Forgets the entries that have more than the first `keep` tokens of the chain, and adds to `evictions` how many
-  /// went.
+  /// Forgets the entries that have more than the first `keep` tokens of the chain, and adds their number to
+  /// `evictions`.
   Result<void> Forget(const TokenChain& chain, uint32_t keep, uint64_t& evictions);
 
-  /// Forgets the least recently used entry, and returns false where there is none.
+  /// Forgets the least recently used entry, and returns false if there is none.
   bool Evict() noexcept;
 
-  /// Forgets entries until the pool has got back `missing_bytes`, or until no block would come back: what conversations
-  /// share with an entry stays in use whether that entry goes or not. Returns the bytes that came back, and adds to
-  /// `evictions` how many entries went.
+  /// Forgets entries until the pool has got back `missing_bytes`, or until no block would come back: blocks that
+  /// conversations share with an entry stay in use without it. Returns the bytes that came back, and adds the number of
+  /// forgotten entries to `evictions`.
   uint64_t GiveBack(uint64_t missing_bytes, uint64_t& evictions) noexcept;
 
  private:
@@ -114,7 +114,7 @@ class PromptEntries {
   /// Whether it has a block that only entries refer to.
   bool IsPartlyOurs(const Entry& entry) const;
 
-  /// The least recently used entry that frees a block when it goes. Where there is none, entries may share blocks with
+  /// The least recently used entry that frees a block when it goes. If there is none, entries may share blocks with
   /// each other alone, which come back with the last of them.
   EntryList::iterator FindVictim() noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PromptFetch: a prompt's beginning on its way from a store, while whoever asked does other things.
+// PromptFetch: a prompt's beginning on its way from a store, while the caller does other work.
 
 #ifndef SKALD_STORE_PROMPTS_PROMPT_FETCH_H_
 #define SKALD_STORE_PROMPTS_PROMPT_FETCH_H_
@@ -22,19 +22,18 @@ namespace skald {
 
 namespace internal {
 
-/// What the one who asks and the one who reads share.
+/// The state that the requesting thread and the reading thread share.
 struct FetchState {
   std::atomic<bool> is_wanted = true, is_done = false;
-  std::vector<int32_t> tokens = {};  ///< what is looked for; fixed
-  /// Written before is_done is set, read after: what was found, and the error of the first store that could not be
-  /// asked.
+  std::vector<int32_t> tokens = {};  ///< the tokens that are looked for; fixed
+  /// Written before is_done is set, read after: the result, and the error of the first store that failed.
   std::optional<StagedCache> found = {};
   uint32_t matched = 0;
   std::vector<float> logits = {};
   std::optional<Error> store_error = {};
 };
 
-/// A store as it is read for a fetch: once nobody wants that any more, every call fails.
+/// A store for a fetch: once the fetch is abandoned, every call fails.
 class WantedStore {
  public:
   WantedStore(ChunkStoreRef store, const FetchState& fetch) : store_(store), fetch_(fetch) {}
@@ -49,7 +48,7 @@ class WantedStore {
   template <class Call>
   auto IfWanted(Call call) -> decltype(call()) {
     if (fetch_.is_wanted) return call();
-    return Fail(ErrorCode::kFailedPrecondition, "nobody waits for it any more");
+    return Fail(ErrorCode::kFailedPrecondition, "the fetch was abandoned");
   }
 
   const ChunkStoreRef store_;
@@ -58,7 +57,7 @@ class WantedStore {
 
 }  // namespace internal
 
-/// Made by PromptCache::LookupBeside. Move-only; when it goes, reading ends soon. Used by one thread at a time.
+/// Made by PromptCache::LookupBeside. Move-only; its destructor ends the reading soon. Used by one thread at a time.
 class PromptFetch {
  public:
   explicit PromptFetch(std::shared_ptr<internal::FetchState> state) : state_(std::move(state)) {}
@@ -66,13 +65,13 @@ class PromptFetch {
   PromptFetch& operator=(PromptFetch&& other) noexcept;
   ~PromptFetch() { Abandon(); }
 
-  /// Whether there is nothing left to wait for.
+  /// Whether the fetch has ended.
   bool is_done() const { return state_ == nullptr || state_->is_done; }
 
-  /// Whether it was begun for these tokens, and not abandoned.
+  /// Whether it was started for these tokens, and not abandoned.
   bool IsOf(std::span<const int32_t> tokens) const;
 
-  /// Waits for it no longer: then it is done, and has found nothing.
+  /// Abandons the fetch: it is then done, and has found nothing.
   void Abandon() noexcept;
 
  private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StoredPrompts: prompts kept in a ChunkStore, found by their beginnings. A prompt is a snapshot; a pointer to it, a
-// chunk of 32 bytes, stands under a key made of the tokens up to each chunk border behind which it has a resume point.
-// So a look-up asks for a few keys, longest beginning first, and reads one manifest and the chunks of what it reuses.
+// StoredPrompts: prompts kept in a ChunkStore, found by their beginnings. A prompt is a snapshot. For each chunk border
+// that has a resume point, a pointer to the snapshot, a chunk of 32 bytes, has a key made of the tokens up to that
+// border. So a look-up asks for a few keys, longest beginning first, and reads one manifest and the chunks that it
+// reuses.
 
 #ifndef SKALD_STORE_PROMPTS_STORED_PROMPTS_H_
 #define SKALD_STORE_PROMPTS_STORED_PROMPTS_H_
@@ -26,15 +27,15 @@
 
 namespace skald {
 
-/// The beginning of a prompt, ready to go on from.
+/// The beginning of a prompt, ready to continue from.
 struct PromptPrefix {
   KVCache cache;
   /// Tokens that the prompt has in common with a known one; the cache holds those up to the last resume point among
   /// them.
   uint32_t matched = 0;
-  /// Of the last token, where the whole prompt is known and nothing is left to compute; else empty.
+  /// Of the last token, if the whole prompt is known and nothing is left to compute; else empty.
   std::vector<float> logits;
-  /// Why a store could not be asked, if so: what it knows is missing here.
+  /// The error of a store that failed; its prompts are missing here.
   std::optional<Error> store_error = {};
 };
 
@@ -43,8 +44,8 @@ namespace internal {
 /// Number of leading tokens that two sequences share.
 uint32_t CommonPrefix(std::span<const int32_t> a, std::span<const int32_t> b);
 
-/// How many of the `matched` leading tokens of a prompt may be reused. Where it is not known what follows the last
-/// token of the prompt, that one must be computed.
+/// Returns how many of the `matched` leading tokens of a prompt may be reused. If the logits after the prompt's last
+/// token are not known, that token must be computed.
 uint32_t MostReusable(std::span<const int32_t> prompt, uint32_t matched, bool knows_next);
 
 }  // namespace internal
@@ -54,19 +55,19 @@ class StoredPrompts {
  public:
   StoredPrompts(ChunkStoreRef store, ChunkCodec codec) : store_(store), codec_(codec) {}
 
-  /// Keeps a conversation and its last logits, and pointers to it that are not there yet. Errors: those of
+  /// Keeps a conversation and its last logits, and the pointers to it that do not exist yet. Errors: those of
   /// SaveSnapshot.
   Result<void> Insert(const StateSource& state, const Identity& identity, const TokenChain& chain,
                       std::vector<float> logits) const;
 
-  /// Drops the prompts that have more than the first `keep` tokens of the chain, and what is stored of them alone; what
-  /// they share with others up to there stays. Finds those that pointers lead to. Errors: the store's.
+  /// Drops the prompts that have more than the first `keep` tokens of the chain, and their own chunks; chunks that they
+  /// share with others up to there stay. Finds only prompts that pointers lead to. Errors: the store's.
   Result<void> Forget(const TokenChain& chain, const Identity& identity, uint32_t keep,
                       const std::shared_ptr<BlockPool>& pool) const;
 
   /// Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
-  /// nothing where there is none. What cannot be read counts as absent, and is forgotten: pointer and damaged chunks,
-  /// so that whoever computes the prompt writes them again. Errors: the store's, the pool's.
+  /// nothing if there is none. Chunks that cannot be read count as absent. The pointer and damaged chunks are then
+  /// dropped, so that the next caller that computes the prompt writes them again. Errors: the store's, the pool's.
   Result<std::optional<PromptPrefix>> Find(const TokenChain& chain, const Identity& identity, uint32_t better_than,
                                            const std::shared_ptr<BlockPool>& pool) const;
 
@@ -75,15 +76,14 @@ class StoredPrompts {
 
   Result<void> PutPointer(const TokenChain& chain, uint32_t border, const ChunkKey& manifest) const;
 
-  /// Where a pointer leads to a prompt with more than `keep` tokens of the chain, drops both.
+  /// If a pointer leads to a prompt with more than `keep` tokens of the chain, drops both.
   Result<void> ForgetAt(const ChunkKey& pointer, const TokenChain& chain, const Identity& identity, uint32_t keep,
                         const BlockPool& pool) const;
 
-  /// The names, in order, that a manifest's chunks have where they hold nothing but the first `keep` tokens of the
-  /// chain.
+  /// The keys, in order, of a manifest's chunks that hold only the first `keep` tokens of the chain.
   static Result<std::vector<ChunkKey>> ChunksWithin(const TokenChain& chain, uint32_t keep, const Manifest& manifest);
 
-  /// What the pointer at `border` leads to, if that is longer than `better_than`.
+  /// The prompt that the pointer at `border` leads to, if it is longer than `better_than`.
   Result<std::optional<PromptPrefix>> FindAt(const TokenChain& chain, uint32_t border, const Identity& identity,
                                              uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const;
 

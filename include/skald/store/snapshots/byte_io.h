@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sinks and sources: anything that takes bytes one after the other, and anything that gives them. A snapshot goes
-// through either without knowing what it is; memory is here, files and sockets in base/files/fd_io.h.
+// Sinks and sources of bytes. A snapshot can be written to or read from any of them; those in memory are here, files
+// and sockets in base/files/fd_io.h.
 
 #ifndef SKALD_STORE_SNAPSHOTS_BYTE_IO_H_
 #define SKALD_STORE_SNAPSHOTS_BYTE_IO_H_
@@ -22,13 +22,13 @@ concept ByteSink = requires(S& sink, std::span<const std::byte> bytes) {
   { sink.Write(bytes) } -> std::same_as<Result<void>>;
 };
 
-/// Read fills all of `bytes` or fails, with kDataLoss where the source ends before.
+/// Read fills all of `bytes` or fails, with kDataLoss if the source ends before.
 template <class S>
 concept ByteSource = requires(S& source, std::span<std::byte> bytes) {
   { source.Read(bytes) } -> std::same_as<Result<void>>;
 };
 
-/// Someone else's sink or source without its type, so that what uses it compiles once; it must outlive this.
+/// A sink or source without its type, so that code that uses it is compiled once; the original must outlive it.
 class ByteSinkRef {
  public:
   template <ByteSink S>
@@ -57,21 +57,21 @@ class ByteSourceRef {
   Result<void> (*read_)(void*, std::span<std::byte>);
 };
 
-/// A caller's buffer, filled from its front. Error: kResourceExhausted where it is too small.
+/// A caller's buffer, filled from its front. Error: kResourceExhausted if it is too small.
 class BufferSink {
  public:
   explicit BufferSink(std::span<std::byte> buffer) : rest_(buffer) {}
 
   Result<void> Write(std::span<const std::byte> bytes);
 
-  /// Hands out the next `count` bytes of the buffer, to be filled by the caller.
+  /// Returns the next `count` bytes of the buffer, for the caller to fill.
   Result<std::span<std::byte>> Reserve(uint64_t count);
 
  private:
   std::span<std::byte> rest_;
 };
 
-/// Counts what it is given and keeps nothing.
+/// Counts the bytes and keeps none.
 class CountingSink {
  public:
   Result<void> Write(std::span<const std::byte> bytes);
@@ -88,7 +88,7 @@ class BufferSource {
 
   Result<void> Read(std::span<std::byte> bytes);
 
-  /// The next bytes themselves, where a copy is not needed. Error as Read.
+  /// A view of the next bytes, if a copy is not needed. Errors as Read.
   Result<std::span<const std::byte>> Take(uint64_t count);
 
  private:

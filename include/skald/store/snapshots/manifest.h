@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manifest: a snapshot's table of contents: what state it is, its tokens, which chunks hold it, and what else the
-// caller keeps with it. SNAPSHOT_FORMAT.md describes its bytes. Reading one checks everything that can be checked
-// without the chunks, and takes no memory for a number before it is checked.
+// Manifest: a snapshot's table of contents: the identity of its state, its tokens, the chunks that hold it, and the
+// caller's notes. SNAPSHOT_FORMAT.md describes its bytes. Reading one checks everything that can be checked without the
+// chunks, and allocates memory for a number only after checking it.
 
 #ifndef SKALD_STORE_SNAPSHOTS_MANIFEST_H_
 #define SKALD_STORE_SNAPSHOTS_MANIFEST_H_
@@ -31,16 +31,16 @@ struct SavedSampler {
   SamplerState state;
 };
 
-/// What goes with a conversation beside its cache; all of it optional.
+/// Optional data that is saved with a conversation beside its cache.
 struct SnapshotNotes {
   std::optional<SavedSampler> sampler = {};
   std::vector<float> logits = {};    ///< of the last token, so that the next one is sampled without computing
   std::vector<std::byte> user = {};  ///< the caller's own
 };
 
-/// What of one group is saved. Attention: chunks of kChunkTokens from the one that holds first_token on, without what
-/// lies before its tile. Recurrence: states after first_token, first_token + 1, ... tokens. Where a table lists groups
-/// of inputs too, a replayed group and its inputs have what they have in a BlockTable.
+/// The saved part of one group. Attention: chunks of kChunkTokens from the one that holds first_token on, without the
+/// tokens before its tile. Recurrence: states after first_token, first_token + 1, ... tokens. If a table also lists
+/// groups of inputs, a replayed group and its inputs are as in a BlockTable.
 struct SavedGroup {
   uint32_t first_token = 0;
   std::vector<ChunkKey> chunks;
@@ -66,7 +66,7 @@ struct Manifest {
   uint32_t exact_tokens = 0;
   std::vector<int32_t> tokens;
   SavedTable table;
-  std::vector<SavedTable> resume_points;  ///< attention groups list only what `table` no longer holds
+  std::vector<SavedTable> resume_points;  ///< attention groups list only chunks that `table` lacks
   SnapshotNotes notes;
 };
 
@@ -81,7 +81,7 @@ Failure BadManifest(const std::string& what);
 }  // namespace internal
 
 /// Returns the largest resume point of `manifest` at or before `limit`, and in `source` the table to load it from; 0
-/// and null where there is none.
+/// and null if there is none.
 uint32_t FindResumePoint(const Manifest& manifest, const CacheLayout& layout, uint32_t limit,
                          const SavedTable*& source);
 

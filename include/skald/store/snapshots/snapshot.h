@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Snapshots: a conversation written down, and taken up again where it stood, with the same bits: in another process, on
-// another machine or SIMD target, with other block sizes and threads. To a ChunkStore a snapshot is a manifest and
-// chunks named by what they hold, so saving again writes only what is new and conversations share what they have in
-// common. To a sink or buffer it is the same in one piece. SNAPSHOT_FORMAT.md describes the bytes.
+// Snapshots: a saved conversation that continues with the same bits: in another process, on another machine or SIMD
+// target, with other block sizes and threads. In a ChunkStore a snapshot is a manifest and chunks named by their
+// content, so saving again writes only new chunks, and conversations share common ones. In a sink or buffer it is the
+// same in one piece. SNAPSHOT_FORMAT.md describes the bytes.
 //
-// Saving reads the cache only; to go on generating meanwhile, save a Fork in another thread. Loading makes a new cache
-// from fresh blocks; an error leaves nothing behind. The weights' identity is the caller's to name (identity.h).
+// Saving only reads the cache; to continue generating meanwhile, save a Fork in another thread. Loading makes a new
+// cache from fresh blocks; an error leaves nothing allocated. The caller provides the weights' identity (identity.h).
 
 #ifndef SKALD_STORE_SNAPSHOTS_SNAPSHOT_H_
 #define SKALD_STORE_SNAPSHOTS_SNAPSHOT_H_
@@ -57,19 +57,20 @@ Result<Snapshot> BuildSnapshot(Manifest manifest, std::shared_ptr<BlockPool> poo
 
 }  // namespace internal
 
-/// Writes what the store does not have yet, the manifest last, and returns the manifest's key, by which to load. What
-/// the store has is looked at, and written again where its length or header is not that of the chunk. Errors: the
-/// store's; kFailedPrecondition for a cache that was moved from, that is for another adapter than the identity says, or
-/// whose pool has no bytes; kResourceExhausted, also where a store with a limit had to drop some of the snapshot's
-/// chunks to take the others. Of a cache that may be revoked (state_source.h) it also fails where that happens.
+/// Writes the chunks that the store lacks, the manifest last, and returns the manifest's key, by which to load.
+/// Existing chunks are checked, and written again if their length or header is wrong. Errors: the store's;
+/// kFailedPrecondition for a cache that was moved from, that is for another adapter than the identity says, or whose
+/// pool has no bytes; kResourceExhausted, also if a store with a limit had to drop some of the snapshot's chunks to
+/// take the others. A cache that may be revoked (state_source.h) also fails when that happens.
 Result<ChunkKey> SaveSnapshot(const StateSource& state, const Identity& identity, const SnapshotNotes& notes,
                               ChunkStoreRef store, const SnapshotOptions& options = {});
 
-/// Writes everything to a sink. What a sink took before an error is of no use.
+/// Writes everything to a sink. After an error, discard the bytes that the sink got.
 Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes, ByteSinkRef sink,
                           const SnapshotOptions& options = {});
 
-/// Returns how many bytes SaveSnapshot writes to a sink or a buffer. With a compressing codec it compresses to know.
+/// Returns how many bytes SaveSnapshot writes to a sink or a buffer. A compressing codec has to compress everything for
+/// it.
 Result<uint64_t> SnapshotBytes(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                const SnapshotOptions& options = {});
 
@@ -82,8 +83,8 @@ namespace internal {
 /// The keys of all chunks that a manifest names.
 std::vector<ChunkKey> ChunksOf(const Manifest& manifest);
 
-/// Reads the manifest `key` from a store, and returns load(manifest), which fetches chunks from there. Where one of
-/// them is damaged, or the manifest is, all that are go, so that saving again heals the snapshot.
+/// Reads the manifest `key` from a store, and returns load(manifest), which fetches chunks from there. If the manifest
+/// or a chunk is damaged, all damaged ones are dropped, so that saving again repairs the snapshot.
 template <class Load>
 auto LoadFromStore(ChunkStoreRef store, const ChunkKey& key, const Identity& identity, const BlockPool& pool, Load load)
     -> decltype(load(std::declval<Manifest>())) {
@@ -111,11 +112,11 @@ inline auto FetchFrom(ChunkStoreRef store) {
 
 }  // namespace internal
 
-/// Takes up the snapshot whose manifest has this key, in blocks of `pool`. Errors: kNotFound for a missing manifest or
+/// Loads the snapshot whose manifest has this key, in blocks of `pool`. Errors: kNotFound for a missing manifest or
 /// chunk; kFailedPrecondition for another identity, Config or kv_type, naming which; kDataLoss, kUnsupported for bytes
 /// that are damaged or of another version; kOutOfRange, kResourceExhausted for the pool's limits; kInvalidArgument for
-/// a null pool. Damaged chunks of the snapshot are dropped from the store: who has the conversation can save it again.
-/// `executor` checks and places as many chunks at once as it has workers.
+/// a null pool. Damaged chunks of the snapshot are dropped from the store, so that saving the conversation again
+/// repairs it. `executor` checks and places as many chunks at once as it has workers.
 Result<Snapshot> LoadSnapshot(ChunkStoreRef store, const ChunkKey& key, const Identity& identity,
                               std::shared_ptr<BlockPool> pool, std::optional<ExecutorRef> executor = {});
 

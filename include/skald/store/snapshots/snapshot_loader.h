@@ -33,17 +33,17 @@
 namespace skald {
 
 /// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes, ChunkBytes& room), once for each chunk of the
-/// manifest in the order of SnapshotPlan::chunks, and returns the chunk as stored, a Result<std::span<const
-/// std::byte>>: in `room`, or in memory that outlives the loader. Throws std::bad_alloc where there is no memory;
-/// LoadSnapshot and PromptCache make an error of it. Chunks are fetched by the calling thread, and checked and placed
-/// by as many workers as `executor` has.
+/// manifest in the order of SnapshotPlan::chunks. It returns the chunk as stored, a Result<std::span<const std::byte>>:
+/// in `room`, or in memory that outlives the loader. Throws std::bad_alloc if memory runs out; LoadSnapshot and
+/// PromptCache turn that into an error. The calling thread fetches chunks; the workers of `executor` check and place
+/// them.
 template <class Fetch>
 class SnapshotLoader {
  public:
   SnapshotLoader(std::shared_ptr<BlockPool> pool, Fetch fetch, std::optional<ExecutorRef> executor = {})
       : pool_(std::move(pool)), fetch_(std::move(fetch)), executor_(executor), chunks_(internal::WorkersOf(executor)) {}
 
-  /// Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Resume points
+  /// Errors: those of fetching and decoding; kResourceExhausted if the pool lacks room for the tokens. Resume points
   /// for which there is no room are left out, the oldest first.
   Result<KVCache> Load(const Manifest& manifest) {
     CacheContents contents{
@@ -58,8 +58,8 @@ class SnapshotLoader {
     return KVCache(std::move(contents));
   }
 
-  /// Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No resume points
-  /// come along.
+  /// Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). The result has no
+  /// resume points of its own.
   Result<KVCache> LoadPrefix(const Manifest& manifest, const SavedTable& source, uint32_t tokens) {
     TableLease lease(pool_);
     BlockTable table = Skeleton({tokens, {}, {}});
@@ -78,7 +78,7 @@ class SnapshotLoader {
   }
 
  private:
-  // A chunk that comes in. Memory is used again for later ones.
+  // A chunk that is read. Its memory is reused for later ones.
   class IncomingChunk {
    public:
     // Chunk `i` of a group.
@@ -92,12 +92,12 @@ class SnapshotLoader {
       return Failure(stored_.error());
     }
 
-    /// Checks and decodes it, if it came.
+    /// Checks and decodes it, if it was fetched.
     void View() {
       if (stored_) content_ = ViewChunk(key_, *stored_, content_bytes_, decoded_);
     }
 
-    /// What View made of it, or why it did not come. Valid until the next Get.
+    /// The result of View, or the error of the fetch. Valid until the next Get.
     const Result<std::span<const std::byte>>& content() const { return content_; }
 
    private:
@@ -110,7 +110,7 @@ class SnapshotLoader {
   const CacheGroup& group(size_t g) const { return pool_->layout().groups()[g]; }
   uint32_t block_tokens() const { return pool_->runtime().block_tokens; }
 
-  /// Lossy state is no longer what its tokens say.
+  /// Lossy state is no longer exactly that of its tokens.
   static uint32_t ExactTokens(const Manifest& manifest) {
     if (manifest.kind.lossy) return 0;
     return manifest.exact_tokens >= manifest.tokens.size() ? kMaxTokens : manifest.exact_tokens;
@@ -125,8 +125,8 @@ class SnapshotLoader {
     return lease.Share(std::move(table));
   }
 
-  /// A resume point refers to the blocks of `main` where those hold its tokens too. Where the pool is or becomes full
-  /// its chunks are read past, since a stream must go on behind them; the result means nothing then.
+  /// A resume point refers to the blocks of `main` if those hold its tokens too. If the pool is or becomes full, its
+  /// chunks are skipped, since a stream must continue after them; the result is then meaningless.
   Result<TableLease> LoadCheckpoint(const SavedTable& saved, const TableLease& main) {
     TableLease lease(pool_), shared = main.Share();
     BlockTable table = Skeleton(saved);
@@ -163,13 +163,13 @@ class SnapshotLoader {
     return table;
   }
 
-  /// Fills `table` with fresh blocks, of which `lease` keeps a reference. A block is taken when a chunk has come that
-  /// goes into it: what a manifest claims takes no memory before it is there.
+  /// Fills `table` with fresh blocks, of which `lease` keeps a reference. A block is taken when its first chunk has
+  /// arrived: a manifest's claims alone take no memory.
   Result<void> LoadGroup(const SavedTable& saved, size_t g, TableLease& lease, GroupTable& table) {
     if (group(g).is_attention()) return LoadTokens(saved, g, saved.StoredTokens(), lease, table);
     const size_t chunks = saved.groups[g].chunks.size();
     for (size_t i = 0; i < chunks; ++i) {
-      // An earlier release kept states where there are inputs now: the present one is what is needed.
+      // An earlier release stored states in place of inputs: the present state is needed.
       if (group(g).is_replayed() && !ListsInputs(saved) && i + 1 < chunks) {
         SKALD_TRY(chunks_[0].Get(*this, saved, g, i));
         ++table.first_token;
@@ -180,7 +180,7 @@ class SnapshotLoader {
     return {};
   }
 
-  /// Of any group what a cache of the first `tokens` tokens needs.
+  /// Loads the part of any group that a cache of the first `tokens` tokens needs.
   Result<void> LoadBefore(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease, GroupTable& table) {
     if (group(g).is_attention()) return LoadTokensBefore(saved, g, tokens, lease, table);
     if (group(g).is_recurrent() && !(group(g).is_replayed() && ListsInputs(saved))) {
@@ -188,7 +188,7 @@ class SnapshotLoader {
     }
     const SavedGroup& listed = saved.groups[g];
     table.first_token = listed.first_token;
-    // Of inputs those up to there, of states the base; all where nothing is left out.
+    // Of inputs those up to there, of states the base; everything if nothing is left out.
     const size_t part = group(g).is_inputs() ? tokens - listed.first_token : listed.first_token > 0 ? 1 : 0;
     const size_t needed = tokens == saved.tokens ? listed.chunks.size() : part;
     for (size_t i = 0; i < std::min(needed, listed.chunks.size()); ++i) {
@@ -209,7 +209,7 @@ class SnapshotLoader {
     return LoadState(saved, g, tokens - states.first_token, lease, table);
   }
 
-  /// Of an attention group only what is stored of the first `tokens` tokens.
+  /// Of an attention group only the state of the first `tokens` tokens.
   Result<void> LoadTokensBefore(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease,
                                 GroupTable& table) {
     table.first_token = std::min(tokens, saved.groups[g].first_token);
@@ -248,8 +248,8 @@ class SnapshotLoader {
     return {};
   }
 
-  /// Fetches chunk `i` and those behind it that hold tokens before `end`, as many as there are workers. Returns how
-  /// many it asked for; one that did not come is the last of them.
+  /// Fetches chunk `i` and those after it that hold tokens before `end`, as many as there are workers. Returns how many
+  /// it asked for; if one fails, it is the last.
   size_t FetchSome(const SavedTable& saved, size_t g, size_t i, uint32_t end) {
     size_t count = 0;
     while (count < chunks_.size() && i + count < saved.groups[g].chunks.size() &&
@@ -262,7 +262,7 @@ class SnapshotLoader {
 
   static size_t ChunksBefore(uint32_t token) { return (token + kChunkTokens - 1) / kChunkTokens; }
 
-  /// Takes a block for what chunks hold next.
+  /// Takes a block for the next chunks.
   Result<void> TakeBlock(size_t g, BlockContent content, TableLease& lease, GroupTable& table) {
     const auto id = lease.Take(g, content);
     if (!id) {
@@ -273,8 +273,8 @@ class SnapshotLoader {
     return {};
   }
 
-  /// Takes what is missing of the blocks for the tokens before `end`. One that the tokens before `limit` do not fill
-  /// holds zeros elsewhere.
+  /// Takes the missing blocks for the tokens before `end`. A block that the tokens before `limit` do not fill holds
+  /// zeros elsewhere.
   Result<void> TakeBlocksBefore(uint32_t end, size_t g, uint32_t limit, TableLease& lease, GroupTable& table) {
     const uint32_t step = block_tokens(), first_block = table.first_token / step;
     const auto next = [&] { return (first_block + static_cast<uint32_t>(table.blocks.size())) * step; };
@@ -300,7 +300,7 @@ class SnapshotLoader {
     return RoundUp(end - begin, kTile) / kTile * TileGeometry(group(g), pool_->runtime().kv_type).block_bytes();
   }
 
-  /// Writes what chunk `i` holds of tokens before `limit` to the blocks of `table`.
+  /// Writes the part of chunk `i` with tokens before `limit` to the blocks of `table`.
   void WriteTokens(const SavedTable& saved, size_t g, size_t i, uint32_t limit, const IncomingChunk& chunk,
                    const GroupTable& table) const {
     const std::span<const std::byte> content = *chunk.content();
@@ -329,7 +329,7 @@ class SnapshotLoader {
     return {};
   }
 
-  /// Reads past the chunks of a group that were not read yet.
+  /// Skips the chunks of a group that were not read yet.
   Result<void> SkipRest(const SavedTable& saved, size_t g) {
     for (size_t i = chunks_read_, end = saved.groups[g].chunks.size(); i < end; ++i) {
       SKALD_TRY(chunks_[0].Get(*this, saved, g, i));
@@ -339,7 +339,7 @@ class SnapshotLoader {
 
   std::shared_ptr<BlockPool> pool_;
   Fetch fetch_;
-  bool is_full_ = false;    ///< the pool, as far as resume points are concerned
+  bool is_full_ = false;    ///< whether the pool has no room for resume points
   size_t chunks_read_ = 0;  ///< of the group that is being loaded
   std::optional<ExecutorRef> executor_;
   std::vector<IncomingChunk> chunks_;  ///< that are being loaded at once

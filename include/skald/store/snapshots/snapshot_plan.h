@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SnapshotPlan: what it takes to write a cache down: the manifest, and for each chunk its key and where its content is.
-// Nothing is read from the blocks until it is asked for, except to name state that no tokens determine. Throws
-// std::bad_alloc where there is no memory; SaveSnapshot makes an error of it.
+// SnapshotPlan: the plan to save a cache: the manifest, and for each chunk its key and where its content is. Reads
+// nothing from the blocks until it is asked to, except to name state that no tokens determine. Throws std::bad_alloc if
+// memory runs out; SaveSnapshot turns that into an error.
 
 #ifndef SKALD_STORE_SNAPSHOTS_SNAPSHOT_PLAN_H_
 #define SKALD_STORE_SNAPSHOTS_SNAPSHOT_PLAN_H_
@@ -35,7 +35,7 @@ struct PlannedChunk {
   BlockId block;
 };
 
-/// Refers to `cache`: what it holds is read only while that is there and as it was.
+/// Refers to `cache`, which must stay unchanged while its content is read.
 class SnapshotPlan {
  public:
   // `cache` must be valid.
@@ -43,7 +43,7 @@ class SnapshotPlan {
                                    ChunkCodec codec);
 
   const Manifest& manifest() const { return manifest_; }
-  /// In the order in which a reader wants them; a key may come twice.
+  /// In the order in which a reader wants them; a key may occur twice.
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
 
   uint64_t ContentBytes(const PlannedChunk& chunk) const;
@@ -55,12 +55,12 @@ class SnapshotPlan {
   SnapshotPlan(std::shared_ptr<BlockPool> pool, uint32_t exact_tokens, TokenChain chain, ChunkCodec codec)
       : pool_(std::move(pool)), exact_tokens_(exact_tokens), chain_(std::move(chain)), codec_(codec) {}
 
-  /// Lists the chunks of a table; of a resume point only what `main` lacks.
+  /// Lists the chunks of a table; of a resume point only the ones that `main` lacks.
   Result<SavedTable> AddTable(const BlockTable& table, const SavedTable* main);
 
   Result<void> AddStates(const BlockTable& table, uint32_t g, SavedGroup& group);
 
-  /// What leads from the base of a replayed group to the present state.
+  /// Adds the inputs from the base of a replayed group to its present state.
   Result<void> AddInputs(const BlockTable& table, uint32_t g, SavedGroup& group);
 
   Result<void> AddBlock(const BlockTable& table, uint32_t g, BlockId block, const Result<ChunkKey>& name,
@@ -68,7 +68,7 @@ class SnapshotPlan {
 
   Result<void> AddTokens(const BlockTable& table, uint32_t g, uint32_t stored, SavedGroup& group);
 
-  /// State after `position` tokens is named by them if they determine it, else by what it is.
+  /// State after `position` tokens is named by the tokens if they determine it, else by its content.
   Result<void> Add(PlannedChunk chunk, const Result<ChunkKey>& name, uint32_t position, SavedGroup& group);
 
   Result<ChunkKey> ContentKey(const PlannedChunk& chunk) const;

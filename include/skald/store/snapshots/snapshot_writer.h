@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The writing half of snapshots: the chunks of a plan one after another, encoded by several workers at once where the
-// caller has them.
+// The writing half of snapshots: the chunks of a plan one after another, encoded by several workers at once if the
+// caller provides them.
 
 #ifndef SKALD_STORE_SNAPSHOTS_SNAPSHOT_WRITER_H_
 #define SKALD_STORE_SNAPSHOTS_SNAPSHOT_WRITER_H_
@@ -31,11 +31,11 @@
 namespace skald {
 
 struct SnapshotOptions {
-  /// kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and what follows is no longer bit-identical. A
-  /// cache of int8 codes has nothing to round, and refuses it (kInvalidArgument).
+  /// kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and later results are no longer bit-identical.
+  /// A cache of int8 codes has nothing to round, and refuses it (kInvalidArgument).
   ChunkCodec codec = ChunkCodec::kSplitZstd;
   /// Encodes as many chunks at once as it has workers, with memory for each; without one the calling thread does all.
-  /// What is written is the same.
+  /// The written bytes are the same.
   std::optional<ExecutorRef> executor = {};
 };
 
@@ -43,34 +43,34 @@ namespace internal {
 
 Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec);
 
-/// State goes by the name of the adapter that it was computed with.
+/// State is named after the adapter that it was computed with.
 Result<void> CheckAdapter(const KVCache& cache, const Identity& identity);
 
 Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest);
 
-/// The most bytes that a manifest's content may have if its chunk has `stored_bytes`: part of the format. So no small
-/// file makes a reader take much memory. A manifest that compresses to less is stored as it is.
+/// The most bytes of a manifest's content if its chunk has `stored_bytes`: part of the format. It keeps a small file
+/// from making a reader allocate much memory. A manifest that compresses to less is stored uncompressed.
 constexpr uint64_t MaxManifestContent(uint64_t stored_bytes) { return (uint64_t{256} << 10) + 64 * stored_bytes; }
 
 Result<ChunkBytes> EncodeManifestChunk(const ChunkKey& key, std::span<const std::byte> manifest);
 
-/// A chunk on its way out. Memory is used again for later ones.
+/// A chunk that is written. Its memory is reused for later ones.
 class OutgoingChunk {
  public:
   void Begin(const SnapshotPlan& plan, const PlannedChunk& chunk);
 
   const ChunkKey& key() const { return chunk_->key; }
   uint64_t content_bytes() const { return content_bytes_; }
-  /// Known before it is encoded where the codec leaves the content as it is.
+  /// Known before encoding if the codec leaves the content unchanged.
   std::optional<uint64_t> stored_bytes() const;
 
-  /// Has it encoded where it is to go, stored_bytes() of memory.
+  /// Encodes it directly at its destination, stored_bytes() of memory.
   void SetPlace(std::span<std::byte> place) { place_ = place; }
   bool is_in_place() const { return !place_.empty(); }
 
   void Encode(const StateSource& state);
 
-  /// What Encode made of it, valid until it begins again.
+  /// The result of Encode, valid until its next call.
   const Result<std::span<const std::byte>>& stored() const { return stored_; }
 
  private:
@@ -83,8 +83,8 @@ class OutgoingChunk {
 };
 
 /// Chunks go to a target with
-///   Result<bool> Wants(key, content bytes)           whether it is to be encoded at all
-///   Result<std::span<std::byte>> Place(stored bytes) where the next one is to be encoded, or nothing
+///   Result<bool> Wants(key, content bytes)           whether it must be encoded at all
+///   Result<std::span<std::byte>> Place(stored bytes) where to encode the next one, or nothing
 ///   Result<void> Take(key, stored bytes, in place)   in the order in which they were wanted
 template <class Target>
 class ChunkEmitter {
@@ -130,7 +130,7 @@ class ChunkEmitter {
   std::vector<OutgoingChunk> chunks_;
 };
 
-/// Hands the manifest and every chunk to `target`, the manifest last if `manifest_last`, else first. Returns its key.
+/// Passes the manifest and every chunk to `target`, the manifest last if `manifest_last`, else first. Returns its key.
 template <class Target>
 Result<ChunkKey> EmitSnapshot(const StateSource& source, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Target& target) {
@@ -164,7 +164,7 @@ Result<ChunkKey> EmitSnapshot(const StateSource& source, const Identity& identit
   return key;
 }
 
-/// What opens a snapshot in one piece; then come the manifest and the chunks, each after its length.
+/// The first bytes of a snapshot in one piece; then come the manifest and the chunks, each after its length.
 inline constexpr uint64_t kStreamMagic = 0x706E'5364'6C61'6B53;  ///< "SkaldSnp"
 inline constexpr uint32_t kStreamVersion = 1;
 struct StreamHeader {
@@ -174,7 +174,7 @@ struct StreamHeader {
   ChunkKey manifest;
 };
 
-/// Puts what a store does not have yet.
+/// Puts the chunks that a store does not have yet.
 class StoreTarget {
  public:
   explicit StoreTarget(ChunkStoreRef store) : store_(store) {}
@@ -191,8 +191,8 @@ class StoreTarget {
   std::vector<ChunkKey> keys_;
 };
 
-/// Writes a stream to a ByteSink. One with Reserve(count), which gives memory for what comes next, has chunks encoded
-/// there.
+/// Writes a stream to a ByteSink. If the sink has Reserve(count), which returns memory for the next bytes, chunks are
+/// encoded there.
 template <class Sink>
 class StreamTarget {
  public:

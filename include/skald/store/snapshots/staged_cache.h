@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversations on their way between a pool and a store: whole states in memory beside the pool, within a limit, so
+// Conversations on their way between a pool and a store: whole states in memory outside the pool, within a limit, so
 // that neither side has to wait for the other.
 
 #ifndef SKALD_STORE_SNAPSHOTS_STAGED_CACHE_H_
@@ -16,13 +16,13 @@
 
 namespace skald {
 
-/// How many bytes there may be. Safe for concurrent calls.
+/// The limit of their bytes. Safe for concurrent calls.
 class StagingRoom {
  public:
   explicit StagingRoom(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
-  /// Returns a pool for a conversation of `pool`'s, for its whole state, whoever computes it; no larger than what is
-  /// left. Errors: those of CreateBlockPool.
+  /// Returns a pool for the whole state of a conversation of `pool`'s, partitioned or not; no larger than what is left.
+  /// Errors: those of CreateBlockPool.
   Result<std::shared_ptr<BlockPool>> MakePool(const BlockPool& pool) const;
 
  private:
@@ -32,7 +32,7 @@ class StagingRoom {
   std::atomic<uint64_t> held_ = 0;
 };
 
-/// A conversation in such memory, for which it is counted while this lives. Move-only.
+/// A conversation in such memory, which is counted while this object lives. Move-only.
 class StagedCache {
  public:
   // `cache` has a pool of its own.
@@ -41,13 +41,13 @@ class StagedCache {
   StagedCache& operator=(StagedCache&&) = delete;
   ~StagedCache();
 
-  /// Copies `cache`, which must be valid. Errors: kResourceExhausted where there is no room; those of peers that have
+  /// Copies `cache`, which must be valid. Errors: kResourceExhausted if there is no room; those of peers that have
   /// parts of it.
   static Result<StagedCache> CopyOf(const KVCache& cache, std::shared_ptr<StagingRoom> room);
 
   const KVCache& cache() const { return cache_; }
 
-  /// Returns it in blocks of `pool`. Errors: the pool's, and those of peers.
+  /// Returns the conversation in blocks of `pool`. Errors: the pool's, and those of peers.
   Result<KVCache> CopyTo(const std::shared_ptr<BlockPool>& pool) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a snapshot's bytes come from: a cache that stays as it is until the snapshot is written, or one whose owner may
-// take its memory back meanwhile, because somebody else needs it.
+// The cache that a snapshot is made from: one that stays unchanged until the snapshot is written, or one whose owner
+// may take its memory back meanwhile.
 
 #ifndef SKALD_STORE_SNAPSHOTS_STATE_SOURCE_H_
 #define SKALD_STORE_SNAPSHOTS_STATE_SOURCE_H_
@@ -15,7 +15,7 @@
 
 namespace skald {
 
-/// A cache that one thread owns and others read piece by piece. Nobody changes it.
+/// A cache that one thread owns and others read piece by piece. It is never changed.
 class RevocableCache {
  public:
   explicit RevocableCache(KVCache cache) : cache_(std::move(cache)) {}
@@ -23,16 +23,16 @@ class RevocableCache {
   /// For the owner, until it revokes it.
   const KVCache& cache() const { return *cache_; }
 
-  /// Gives the blocks back, as soon as the piece is read that is being read.
+  /// Gives the blocks back, as soon as the piece that is being read is done.
   void Revoke() noexcept;
 
   bool is_revoked();
 
-  /// Returns read(cache), a Result. Error: kFailedPrecondition where the cache was revoked.
+  /// Returns read(cache), a Result. Error: kFailedPrecondition if the cache was revoked.
   template <class Read>
   auto With(Read read) -> decltype(read(std::declval<const KVCache&>())) {
     const std::lock_guard lock(mutex_);
-    if (!cache_) return Fail(ErrorCode::kFailedPrecondition, "the cache was revoked: others needed its memory");
+    if (!cache_) return Fail(ErrorCode::kFailedPrecondition, "the cache was revoked: its memory was needed elsewhere");
     return read(*cache_);
   }
 
@@ -53,7 +53,7 @@ class StateSource {
     return revocable_ != nullptr ? revocable_->With(std::move(read)) : read(*cache_);
   }
 
-  /// The error where it was revoked.
+  /// The error if it was revoked.
   Result<void> Check() const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The chain of digests that names state by what it is a function of: identity, layout, element type, and all tokens up
-// to a position. Tokens are cut at fixed positions into chunks, and each chunk's digest includes the one before it, so
-// two conversations share the names of what they have in common, from the front.
+// The chain of digests that names state by everything that it is a function of: identity, layout, element type, and all
+// tokens up to a position. Tokens are cut at fixed positions into chunks, and each chunk's digest includes the one
+// before it, so two conversations with a common beginning share its names.
 
 #ifndef SKALD_STORE_SNAPSHOTS_TOKEN_CHAIN_H_
 #define SKALD_STORE_SNAPSHOTS_TOKEN_CHAIN_H_
@@ -23,12 +23,12 @@
 
 namespace skald {
 
-/// Tokens per chunk; part of the format. A multiple of every tile, and small enough that little is computed again where
-/// two prompts part ways.
+/// Tokens per chunk; part of the format. A multiple of every tile, and small enough that little is computed again after
+/// two prompts differ.
 inline constexpr uint32_t kChunkTokens = 64;
 static_assert(kChunkTokens % kTile == 0);
 
-/// What must agree for state to be exchangeable. Block sizes, threads and SIMD targets need not.
+/// Properties that must agree for state to be exchangeable. Block sizes, threads and SIMD targets may differ.
 struct StateKind {
   IdentityDigests identity;
   uint64_t layout_fingerprint = 0;
@@ -49,13 +49,13 @@ class TokenChain {
   /// The digest of the first `count` tokens.
   Result<Sha256Digest> At(size_t count) const;
 
-  /// The key of what tokens [begin, end), all of one chunk, added to attention group `group`.
+  /// The key of the state that tokens [begin, end), all of one chunk, added to attention group `group`.
   Result<ChunkKey> TokensKey(size_t group, size_t begin, size_t end) const { return Key("tokens", group, begin, end); }
 
   /// The key of recurrent group `group`'s state after `count` tokens.
   Result<ChunkKey> StateKey(size_t group, size_t count) const { return Key("state", group, count, count); }
 
-  /// The key of what the last of `count` tokens gave to the states of recurrent group `group`.
+  /// The key of the inputs that the last of `count` tokens gave to the states of recurrent group `group`.
   Result<ChunkKey> InputsKey(size_t group, size_t count) const { return Key("inputs", group, count, count); }
 
  private:
@@ -69,7 +69,7 @@ class TokenChain {
 
   std::span<const int32_t> tokens_;
   std::vector<Sha256Digest> links_;  ///< [i] covers the first i chunks
-  mutable Sha256 hash_;              ///< used again: making one takes longer than hashing a chunk's tokens
+  mutable Sha256 hash_;              ///< reused: making one takes longer than hashing a chunk's tokens
 };
 
 }  // namespace skald

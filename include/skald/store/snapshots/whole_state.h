@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Snapshots are of whole states: those of pools that hold one rank's part are gathered to be written, and partitioned
-// when they come back. So any number of ranks takes up what any other has saved.
+// Snapshots are of whole states: pools that hold one rank's part gather it before saving, and partition it when
+// loading. So any number of ranks can load state saved with any other.
 
 #ifndef SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
 #define SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
@@ -18,11 +18,11 @@
 
 namespace skald::internal {
 
-/// Returns the layout of what is written down of a pool's conversations. Error: kUnsupported for a part whose rest
-/// nobody is known to have.
+/// Returns the layout of the saved state of a pool's conversations. Error: kUnsupported for a part whose peers are not
+/// set.
 Result<CacheLayout> WholeLayout(const BlockPool& pool);
 
-/// Returns what `load(pool)` makes of a snapshot, a cache with the whole state, in `pool` or partitioned from it.
+/// Returns the result of `load(pool)` for a snapshot, a cache with the whole state, in `pool` or partitioned from it.
 template <class Load>
 Result<KVCache> LoadWhole(const std::shared_ptr<BlockPool>& pool, Load load) {
   if (pool->peers() == nullptr) return load(pool);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adapter: a change of a model's matrices by products of low rank (LoRA, Hu et al. 2021, arXiv:2106.09685), which is
-// added to what the matrices give for the rows of those conversations that are for it. The weights stay as they are, so
-// any number of adapters work on one model at once.
+// Adapter: a change of a model's matrices by products of low rank (LoRA, Hu et al. 2021, arXiv:2106.09685). It is added
+// to the matrices' outputs, for the rows of conversations that use it. The weights stay unchanged, so any number of
+// adapters can be used with one model at once.
 
 #ifndef SKALD_WEIGHTS_ADAPTERS_ADAPTER_H_
 #define SKALD_WEIGHTS_ADAPTERS_ADAPTER_H_
@@ -18,24 +18,25 @@
 
 namespace skald {
 
-/// Matrices of adapters are floats, whatever the model's are, so that no file loses a bit.
+/// Matrices of adapters are always floats, so that no file loses precision.
 inline constexpr DType kAdapterType = DType::kF32;
 
-/// What an adapter adds to the product by one matrix [rows, cols] of a layer: b * (a * x).
+/// The product that an adapter adds to that of one matrix [rows, cols] of a layer: b * (a * x).
 struct LowRank {
-  size_t matrix;  ///< which: the number of its parameter among those of layers that are matrices (ParameterList)
+  size_t matrix;  ///< the index of its parameter among the layers' matrices (ParameterList)
   Matrix a;       ///< [rank, cols]
-  Matrix b;  ///< [rows, rank], with the adapter's scale multiplied in; of a rank's share: those that the matrix has
+  Matrix b;       ///< [rows, rank], with the adapter's scale multiplied in; with ranks: the matrix's own rows
 };
 
 /// Immutable after loading (model/load_adapter.h), safe for concurrent reads. Move-only.
 struct Adapter {
   uint64_t model = 0;              ///< Fingerprint of the ModelSpec that it is for
-  Sha256Digest digest = {};        ///< of all that it adds and the model; what caches, plans and snapshots know it by
-  RankShare share = {};            ///< whose part of the model it adds to
+  Sha256Digest digest = {};        ///< of the model and everything that it adds; caches, plans and snapshots identify
+                                   ///< it by this
+  RankShare share = {};            ///< the rank whose part of the model it changes
   std::vector<LowRank> low_ranks;  ///< ascending by matrix
 
-  /// Returns what it adds to a matrix, or null.
+  /// Returns the product for a matrix, or null. The pointer is valid as long as the adapter.
   const LowRank* Find(size_t matrix) const;
 };
 

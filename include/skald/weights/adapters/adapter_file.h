@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AdapterFile: the pairs of matrices that an adapter has, by the names of the model's tensors that they change, as they
-// lie in a folder of Hugging Face's PEFT or in a GGUF file of llama.cpp.
+// AdapterFile: the pairs of matrices of an adapter, by the names of the model's tensors that they change. Reads a
+// folder of Hugging Face's PEFT or a GGUF file of llama.cpp.
 
 #ifndef SKALD_WEIGHTS_ADAPTERS_ADAPTER_FILE_H_
 #define SKALD_WEIGHTS_ADAPTERS_ADAPTER_FILE_H_
@@ -44,8 +44,8 @@ struct LoraPair {
 class AdapterFile {
  public:
   // Opens a folder with adapter_config.json and adapter_model.safetensors, or a GGUF file. Errors name the file and the
-  // tensor or field: those of opening it; kDataLoss for halves of pairs and shapes that do not fit each other;
-  // kUnsupported for what is no LoRA adapter.
+  // tensor or field: those of opening it; kDataLoss for halves of pairs and inconsistent shapes; kUnsupported for
+  // anything but a LoRA adapter.
   static Result<AdapterFile> Open(const std::filesystem::path& path) {
     return NoThrow(path.native(), [&]() -> Result<AdapterFile> {
       std::error_code ignored;
@@ -72,7 +72,7 @@ class AdapterFile {
  private:
   explicit AdapterFile(Checkpoint checkpoint) : checkpoint_(std::move(checkpoint)) {}
 
-  /// What stands behind the name of a tensor, or of a module, whose tensor has `ending` too; and in front of it.
+  /// The suffixes of the two halves' names and the prefix before them, and the ending of the changed tensor's name.
   struct Spelling {
     std::string_view a, b, prefix, ending;
   };
@@ -82,7 +82,7 @@ class AdapterFile {
   static Result<AdapterFile> OpenPeft(const std::filesystem::path& folder) {
     const auto settings = folder / "adapter_config.json", tensors = folder / "adapter_model.safetensors";
     const auto text = ReadSmallFile(settings, kMaxPeftConfig);
-    if (!text) return Fail(text.error().code, text.error().message + ", but says what the adapter is");
+    if (!text) return Fail(text.error().code, text.error().message + "; an adapter needs this file");
     const auto config = PeftConfig::Parse(*text);
     if (!config) return Annotate(settings.string(), config);
     SKALD_ASSIGN(auto checkpoint, Checkpoint::Open(tensors));
@@ -115,7 +115,7 @@ class AdapterFile {
       const auto found = values.find(name);
       if (found != values.end() && *found == wanted) continue;
       return file.Refuse(ErrorCode::kUnsupported,
-                         Concat({"no adapter: its metadata do not say that ", name, " is \"", wanted, "\""}));
+                         Concat({"not an adapter: its metadata lack ", name, " = \"", wanted, "\""}));
     }
     if (values.contains("adapter.alora.invocation_tokens")) {
       return file.Refuse(ErrorCode::kUnsupported, "the adapter begins at certain tokens (adapter.alora)");
@@ -170,13 +170,12 @@ class AdapterFile {
                           " and ", ShapeText(pair.b->shape), ", expected [rank, columns] and [rows, rank]"}));
   }
 
-  /// Says why a tensor is not half of a pair.
+  /// Returns the error for a tensor that is not half of a pair.
   Failure Unknown(const TensorView& tensor) const {
     const auto has = [&](std::string_view part) { return tensor.name.find(part) != tensor.name.npos; };
-    const std::string_view why = has("lora_magnitude_vector") ? "it is of DoRA, which is not supported"
-                                 : has("lora_embedding")
-                                     ? "adapters of embeddings are not supported"
-                                     : "it is not half of a pair of LoRA, which is all that is supported";
+    const std::string_view why = has("lora_magnitude_vector") ? "it belongs to DoRA, which is not supported"
+                                 : has("lora_embedding")      ? "adapters of embeddings are not supported"
+                                                         : "it is not half of a LoRA pair; nothing else is supported";
     return Refuse(ErrorCode::kUnsupported, Concat({QuotedName(tensor.name), ": ", why}));
   }
 

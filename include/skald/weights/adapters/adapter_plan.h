@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the pairs of an adapter's file to what is added to each matrix of a model. Which matrix a pair belongs to, and
-// which of its rows, follows from the model's own list of parameters, as it does for its tensors: of matrices that are
-// stacked from several tensors each may have a pair of its own, and a tensor that several parts lie in has one for all.
+// Turns the pairs of an adapter's file into the products for each matrix of a model. The model's own list of parameters
+// determines which matrix and which of its rows a pair belongs to, as it does for the model's tensors. If a matrix is
+// stacked from several tensors, each may have its own pair; a tensor with several parts has one pair for all.
 
 #ifndef SKALD_WEIGHTS_ADAPTERS_ADAPTER_PLAN_H_
 #define SKALD_WEIGHTS_ADAPTERS_ADAPTER_PLAN_H_
@@ -36,14 +36,14 @@
 
 namespace skald::internal {
 
-/// What a file calls the tensor that a part is in.
+/// The name of the tensor with a part.
 inline std::string TensorOf(const TensorNames& names, size_t layer, const Spelling& spelling, size_t expert = 0) {
   std::string name = names.OfLayer(layer, spelling.name);
   if (const size_t number = name.find('#'); number != name.npos) name.replace(number, 1, std::to_string(expert));
   return name;
 }
 
-/// Returns which of the names in `known` the pairs follow: those by which most of them belong to a parameter of `list`.
+/// Returns which of the names in `known` the pairs follow: those with which most of them match a parameter of `list`.
 inline const TensorNames& DetectAdapterNames(const AdapterFile& file, const ParameterList& list,
                                              std::span<const TensorNames> known) {
   const TensorNames* best = &known.front();
@@ -67,7 +67,7 @@ inline const TensorNames& DetectAdapterNames(const AdapterFile& file, const Para
   return *best;
 }
 
-/// The file, the list and the names that tensors may have must outlive it.
+/// The file, the list and the possible names of tensors must outlive it.
 class AdapterPlan {
  public:
   AdapterPlan(const AdapterFile& file, const ParameterList& list, std::span<const TensorNames> known)
@@ -77,8 +77,8 @@ class AdapterPlan {
         second_halves_(file.path(), SecondHalves(file)),
         finder_(second_halves_, names_) {}
 
-  /// Returns what the adapter adds to each matrix, in order. Errors name the tensor and what was expected: kUnsupported
-  /// for one that nothing can be added to here, kInvalidArgument for one of other sizes than the model's.
+  /// Returns the products that the adapter adds to each matrix, in order. Errors name the tensor and what was expected:
+  /// kUnsupported for a tensor that nothing can be added to, kInvalidArgument for sizes other than the model's.
   Result<std::vector<LowRank>> Make(ExecutorRef executor) {
     std::vector<LowRank> low_ranks;
     size_t number = 0;
@@ -98,13 +98,12 @@ class AdapterPlan {
   /// A part of a matrix that has a pair.
   struct AdaptedPart {
     const Part* part;
-    size_t row;  ///< of the matrix, at which it begins
+    size_t row;  ///< first row of the part in the matrix
     Place place;
     const LoraPair* pair;
   };
 
-  /// The second halves of all pairs, whose rows are those of the model's tensors and lie as they do, by the names of
-  /// these.
+  /// The second halves of all pairs. Their rows are laid out like those of the model's tensors whose names they have.
   static std::vector<TensorView> SecondHalves(const AdapterFile& file) {
     std::vector<TensorView> tensors;
     for (const auto& [name, pair] : file.pairs()) tensors.emplace_back(*pair.b).name = name;
@@ -115,7 +114,7 @@ class AdapterPlan {
                                          ExecutorRef executor) {
     SKALD_ASSIGN(const auto parts, PartsOf(matrix, layer));
     if (parts.empty()) return std::optional<LowRank>();
-    std::vector<const LoraPair*> pairs;  // each once: their ranks lie side by side
+    std::vector<const LoraPair*> pairs;  // each once: their ranks are concatenated
     std::vector<PackSource> sources;
     size_t rank = 0;
     for (const AdaptedPart& part : parts) {
@@ -139,7 +138,7 @@ class AdapterPlan {
         {number, PackMatrix(sources, matrix.cols, packer, executor), PackMatrix(b_source, rank, packer, executor)});
   }
 
-  /// Returns the parts of a matrix that have a pair, whose sizes are checked.
+  /// Returns the parts of a matrix that have a pair, with checked sizes.
   Result<std::vector<AdaptedPart>> PartsOf(const MatrixParameter& matrix, size_t layer) {
     std::vector<AdaptedPart> adapted;
     if (matrix.parts.front().expert) return NoExperts(matrix, layer, adapted);
@@ -155,8 +154,8 @@ class AdapterPlan {
     return adapted;
   }
 
-  /// Some files have a tensor for two parts by the name that it has in others for one of them alone: a pair with the
-  /// rows of that one is of that one.
+  /// Some files have a tensor for two parts under the name that it has in others for one of them alone: a pair with the
+  /// rows of that one belongs to that one.
   bool IsOfAnother(AdaptedPart& part, size_t layer) const {
     const uint64_t rows = part.pair->b->shape[0];
     if (rows == part.place.rows || rows != part.part->rows || part.place.spelling.layout.interleaved) return false;
@@ -205,7 +204,7 @@ class AdapterPlan {
     return {};
   }
 
-  /// Complains of pairs that no matrix has a place for.
+  /// Refuses pairs that belong to no matrix.
   Result<void> CheckAllUsed() {
     for (const auto& [layer, name] : list_.unused()) {
       if (layer) used_.insert(names_.NameOf(name, layer));
@@ -222,7 +221,7 @@ class AdapterPlan {
     return {};
   }
 
-  /// Whether a tensor is one of the model's, of whatever kind but those of layers that are matrices.
+  /// Whether a tensor is a parameter of the model other than the layers' matrices.
   bool IsParameter(std::string_view tensor) const {
     for (const Parameter& parameter : list_.parameters()) {
       const bool found = std::visit(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// adapter_config.json of Hugging Face's PEFT: the rank of each adapted module, and what its product is multiplied by.
-// Kinds of adapters that compute something else than LoRA does are refused by the name of the field that asks for them.
+// adapter_config.json of Hugging Face's PEFT: the rank of each adapted module, and the factor of its product. Kinds of
+// adapters other than LoRA are refused by the name of the field that selects them.
 
 #ifndef SKALD_WEIGHTS_ADAPTERS_PEFT_CONFIG_H_
 #define SKALD_WEIGHTS_ADAPTERS_PEFT_CONFIG_H_
@@ -36,7 +36,7 @@ class PeftConfig {
  public:
   // Errors: kDataLoss, kUnsupported, naming the field.
   static Result<PeftConfig> Parse(std::string_view text) {
-    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
+    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded in the default mode
     PeftConfig config;
     const std::string complaint = ParseStrictJson(text, config.root_);
     if (!complaint.empty() || !config.root_.is_object()) {
@@ -51,7 +51,7 @@ class PeftConfig {
   PeftConfig(PeftConfig&&) = default;
   ~PeftConfig() { Dismantle(root_); }
 
-  /// Of a module as the model calls it, "model.layers.0.self_attn.q_proj". Error: kUnsupported, where several patterns
+  /// Of a module by the model's name for it, "model.layers.0.self_attn.q_proj". Error: kUnsupported if several patterns
   /// fit.
   Result<PeftScale> Of(std::string_view module) const {
     std::optional<Error> error;
@@ -69,7 +69,7 @@ class PeftConfig {
     fields.Expect("peft_type", "LORA");
     for (const char* const flag : {"use_dora", "use_qalora", "fan_in_fan_out", "lora_bias"}) fields.Expect(flag, false);
     fields.Expect("bias", "none");
-    // Whole modules beside the pairs, repeated layers, parameters that are no modules, tokens that switch it on.
+    // Whole modules beside the pairs, repeated layers, parameters outside modules, tokens that switch it on.
     for (const char* const name : {"modules_to_save", "layer_replication", "target_parameters",
                                    "trainable_token_indices", "alora_invocation_tokens"}) {
       const nlohmann::json* const value = fields.Find(name);
@@ -104,7 +104,7 @@ class PeftConfig {
     }
   }
 
-  /// Whether a module has the name `pattern`, or one that ends with it behind a dot.
+  /// Whether a module's name is `pattern`, or ends with a dot and `pattern`.
   static bool Fits(std::string_view pattern, std::string_view module) {
     if (pattern.starts_with('^')) return pattern.substr(1) == module;
     if (!module.ends_with(pattern)) return false;
@@ -112,7 +112,7 @@ class PeftConfig {
     return front == 0 || module[front - 1] == '.';
   }
 
-  /// What the patterns of this name say of a module, if any fits.
+  /// The value of the pattern for this module, if one fits.
   static std::optional<double> Pattern(const JsonFields& fields, const char* name, std::string_view module) {
     const nlohmann::json* const patterns = fields.Find(name);
     std::optional<double> found;

@@ -19,7 +19,7 @@ namespace internal {
 SKALD_INLINE Result<void> CheckLoadOptions(const LoadOptions& options) {
   if (!IsWeightType(options.dtype)) {
     return Fail(ErrorCode::kUnsupported,
-                "LoadOptions::dtype: expected any type but kF16, which is of files only, and kI8, of caches only");
+                "LoadOptions::dtype: expected any type but kF16 (for files only) and kI8 (for caches only)");
   }
   if (options.share.rank >= options.share.ranks) {
     return Fail(ErrorCode::kInvalidArgument, "LoadOptions::share: expected a rank below their number");

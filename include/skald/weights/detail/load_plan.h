@@ -142,7 +142,7 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
                                        const std::function<void(const LoadProgress&)>& progress) {
   if (step.target == nullptr) return Report(*step.parts[0].view, step.parts[0].view->bytes.size(), progress);
   std::vector<PackSource> whole;
-  std::vector<std::vector<std::byte>> moved(step.parts.size());  // what cannot be used as it lies
+  std::vector<std::vector<std::byte>> moved(step.parts.size());  // rows that cannot be used in place
   for (size_t i = 0; i < step.parts.size(); ++i) {
     const TensorView& tensor = *step.parts[i].view;
     moved[i] = MovedRows(step.parts[i], step.head_dims[i]);
@@ -150,7 +150,7 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
     whole.push_back({bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});
   }
   const CutRows cut(whole, step.parts, step.here.ranges, step.cols);
-  size_t part = 0, row = 0;  // the row of cut.sources[part] that is packed next
+  size_t part = 0, row = 0;  // the next row of cut.sources[part] to pack
   *step.target = PackMatrix(cut.sources, step.cols, *step.packer, executor, [&](size_t rows) {
     while (rows != 0) {
       const size_t here = std::min(rows, cut.sources[part].rows - row);

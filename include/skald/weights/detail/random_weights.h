@@ -28,7 +28,7 @@ SKALD_INLINE float UniformAt(uint64_t seed, uint64_t index) {
   return static_cast<float>(static_cast<int32_t>(z >> 32)) * 0x1p-31f;  // in [-1, 1)
 }
 
-// Makes each parameter from a seed of its own, in the order of the list.
+// Makes each parameter from its own seed, in the order of the list.
 class RandomParameters {
  public:
   RandomParameters(uint64_t seed, DType dtype, const RankShare& share, const ExecutorRef& executor)
@@ -59,7 +59,7 @@ class RandomParameters {
   }
 
  private:
-  // The rows in `ranges` of the matrix that the seed is of.
+  // The rows in `ranges` of the whole matrix that the seed is for.
   Matrix MakeMatrix(const std::vector<PartitionedRange>& ranges, size_t cols, DType dtype) {
     std::vector<size_t> numbers;
     for (const PartitionedRange& range : ranges) {

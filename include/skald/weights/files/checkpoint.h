@@ -19,16 +19,14 @@ namespace skald {
 
 class GgufFile;  ///< weights/files/gguf.h
 
-/// Keeps the files mapped; the views it hands out live as long as it does, also when it moves.
-/// Move-only.
+/// Keeps the files mapped. Its views are valid as long as it lives, also after a move. Move-only.
 class Checkpoint {
  public:
-  // Opens a folder that holds model.safetensors or model.safetensors.index.json, or one such file
-  // by its path. A folder with both is read as the single file. A file that begins as GGUF files do
-  // is read as one, whatever its name.
+  // Opens a folder with model.safetensors or model.safetensors.index.json, or one such file by its path. If a folder
+  // has both, the single file is read. A file that begins like a GGUF file is read as one, whatever its name.
   static Result<Checkpoint> Open(const std::filesystem::path& path);
 
-  /// The tensors that somebody else keeps mapped, and names; `path` stands in errors.
+  /// Uses tensors that the caller keeps mapped and named; errors contain `path`.
   Checkpoint(std::filesystem::path path, std::vector<TensorView> tensors);
 
   Checkpoint(Checkpoint&&) noexcept;
@@ -41,14 +39,14 @@ class Checkpoint {
   /// All tensors, sorted by name.
   std::span<const TensorView> tensors() const { return tensors_; }
 
-  /// The GGUF file, which holds metadata too, or null.
+  /// The GGUF file, which also holds metadata, or null.
   const GgufFile* gguf() const;
 
   /// The file that was opened: the single one, or the index of the shards.
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  struct Files;  ///< what is mapped
+  struct Files;  ///< the mapped files
 
   Checkpoint(std::filesystem::path path, std::unique_ptr<Files> files);
 
@@ -57,7 +55,7 @@ class Checkpoint {
   static Result<Checkpoint> OpenFolderOrFile(const std::filesystem::path& path);
 
   std::filesystem::path path_;
-  std::unique_ptr<Files> files_;     ///< null where somebody else keeps them
+  std::unique_ptr<Files> files_;     ///< null if the caller keeps them
   std::vector<TensorView> tensors_;  ///< point into them
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reader of one GGUF file, version 2 or 3: counts, metadata, a list of tensors, then the tensors, each aligned.
-// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. As in ggml's own reader the tensors must lie in
-// the order of the list, each where the one before it ends, up to alignment; so no two share bytes. The file ends with
-// the last one. Every number is checked against the file's size before it is used. Immutable once open; safe for
-// concurrent reads.
+// Reader of one GGUF file, version 2 or 3: counts, metadata, a list of tensors, then the tensors, each aligned. Format:
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. As in ggml's own reader the tensors must be in the order
+// of the list, each where the one before it ends, up to alignment; so no two share bytes. The file ends with the last
+// one. Every number is checked against the file's size before it is used. Immutable once open; safe for concurrent
+// reads.
 
 #ifndef SKALD_WEIGHTS_FILES_GGUF_H_
 #define SKALD_WEIGHTS_FILES_GGUF_H_
@@ -26,7 +26,7 @@
 
 namespace skald {
 
-/// Most bytes before the tensors that are read. What is kept of them takes a few times as much memory at worst.
+/// Most bytes before the tensors that are read. Their decoded form takes a few times as much memory at worst.
 inline constexpr size_t kMaxGgufHeader = 100'000'000;
 
 struct GgufTensor {
@@ -36,9 +36,9 @@ struct GgufTensor {
   size_t begin, size;           ///< bytes of the file
 };
 
-/// What a GGUF file says.
+/// The metadata and the list of tensors of a GGUF file.
 struct GgufContents {
-  GgufMetadata metadata;            ///< whose arrays lie in the file's image
+  GgufMetadata metadata;            ///< its arrays are views of the file's image
   std::vector<GgufTensor> tensors;  ///< in the order of the file
 };
 
@@ -48,11 +48,11 @@ GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& cursor);
 
 }  // namespace internal
 
-/// Returns whether a file begins as GGUF files do.
+/// Returns whether a file begins like a GGUF file.
 bool IsGgufFile(const std::filesystem::path& path) noexcept;
 
-/// Parses and checks all but the tensors' elements of a file image. `file` names it in errors: kDataLoss, or
-/// kUnsupported for a version or element type that is unknown here.
+/// Parses and checks a file image, except the tensors' elements. `file` names it in errors: kDataLoss, or kUnsupported
+/// for an unknown version or element type.
 Result<GgufContents> ParseGguf(const std::string& file, std::span<const std::byte> image);
 
 /// One mapped file and its tensors. Move-only; views stay valid when it moves.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the numbers and strings of a GGUF header one after the other, never beyond its end.
+// Reads the numbers and strings of a GGUF header in order, never beyond its end.
 
 #ifndef SKALD_WEIGHTS_FILES_GGUF_CURSOR_H_
 #define SKALD_WEIGHTS_FILES_GGUF_CURSOR_H_
@@ -16,8 +16,8 @@
 
 namespace skald::internal {
 
-/// A position in `bytes`, which must outlive it. The first read that fails leaves a complaint, and so do the ones after
-/// it: they return zeros, so a caller may check now and then.
+/// A position in `bytes`, which must outlive it. The first read that fails sets a complaint. It and all later reads
+/// return zeros, so a caller may check after several reads.
 class GgufCursor {
  public:
   explicit GgufCursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -40,17 +40,17 @@ class GgufCursor {
     return value;
   }
 
-  /// Reads how many things follow, each of which takes at least `bytes_each`. Returns 0 for more than can be there. The
-  /// number is called `which` and `what` in a row, so that a name needs to be put together only for a complaint.
+  /// Reads a number of elements that follow, each of at least `bytes_each`. Returns 0 if the remaining bytes cannot
+  /// hold so many. `which` and `what` name the number in a complaint; they are joined only for one.
   uint64_t Count(std::string_view which, std::string_view what, uint64_t bytes_each);
 
-  /// Returns a string that lies in the bytes.
+  /// Returns a string, a view of the bytes.
   std::string_view String(std::string_view what);
 
-  /// Passes by so many of the bytes that are left. Returns them.
+  /// Skips `size` bytes or, if there are fewer, all that are left. Returns them.
   std::span<const std::byte> Skip(size_t size);
 
-  /// Returns what was read since an earlier position.
+  /// Returns the bytes read since an earlier position.
   std::span<const std::byte> Since(size_t begin) const { return bytes_.subspan(begin, position_ - begin); }
 
  private:

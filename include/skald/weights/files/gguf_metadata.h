@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the metadata of a GGUF file, names with values of thirteen types. Arrays, which can be as large as the file,
-// stay where they lie and are decoded element by element when somebody asks. All else goes into a JSON object of the
-// same names. JSON holds it without loss: it tells integers with and without sign from numbers with a fraction, which
-// here are doubles, and its strings are any bytes.
+// stay in place and are decoded element by element on demand. Other values become members of a JSON object. JSON
+// represents them without loss: it distinguishes signed and unsigned integers and doubles, and its strings can hold any
+// bytes.
 
 #ifndef SKALD_WEIGHTS_FILES_GGUF_METADATA_H_
 #define SKALD_WEIGHTS_FILES_GGUF_METADATA_H_
@@ -23,7 +23,7 @@
 
 namespace skald {
 
-/// The numbers that files use.
+/// The numbers of the types in files.
 enum class GgufValueType : uint32_t {
   kUint8 = 0,
   kInt8 = 1,
@@ -54,7 +54,7 @@ class GgufArray {
   GgufValueType type() const { return type_; }
   uint64_t size() const { return size_; }
 
-  /// Calls visit(const GgufValue&) for one element after the other, as long as it returns true.
+  /// Calls visit(const GgufValue&) for one element after the other, until it returns false.
   template <class Visit>
   void ForEach(Visit visit) const;
 
@@ -64,18 +64,18 @@ class GgufArray {
   std::span<const std::byte> bytes_;  ///< the elements
 };
 
-/// What the metadata of a file say. Refers to the file's bytes, which must outlive it.
+/// The metadata of a file. Refers to the file's bytes, which must outlive it.
 struct GgufMetadata {
   GgufMetadata() = default;
   GgufMetadata(GgufMetadata&&) = default;
   GgufMetadata& operator=(GgufMetadata&&) = default;
   ~GgufMetadata();
 
-  /// An object of names like "llama.block_count". In the place of an array stands an empty one.
+  /// An object of names like "llama.block_count". Arrays are empty in it.
   nlohmann::json values = nlohmann::json::object();
   std::map<std::string, GgufArray, std::less<>> arrays;  ///< by the same names
 
-  /// Returns null where there is no array of that name.
+  /// Returns null if there is no array of that name.
   const GgufArray* Array(std::string_view name) const;
 };
 
@@ -83,7 +83,7 @@ namespace internal {
 
 GgufValue ReadGgufValue(GgufCursor& cursor, GgufValueType type, std::string_view name, size_t nesting = 0);
 
-/// Reads `count` names and values. What is wrong is the cursor's complaint.
+/// Reads `count` names and values. Errors are the cursor's complaint.
 GgufMetadata ReadGgufMetadata(GgufCursor& cursor, uint64_t count);
 
 }  // namespace internal

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file mapped read-only into memory, so that a checkpoint is read once, in order, straight from the page cache; or
-// read into memory, for those who do not trust whoever else can write to it. POSIX only. A file that is mapped must
-// keep its size and its bytes: the system ends a process that touches pages which another program has cut off.
+// A file mapped read-only into memory, so that a checkpoint is read once, in order, directly from the page cache. Or
+// read into memory, for files that untrusted processes can write to. POSIX only. A mapped file must keep its size and
+// its bytes: the system ends a process that touches pages which another program has cut off.
 
 #ifndef SKALD_WEIGHTS_FILES_MAPPED_FILE_H_
 #define SKALD_WEIGHTS_FILES_MAPPED_FILE_H_
@@ -21,16 +21,15 @@ namespace skald {
 /// Owns the mapping. Move-only; the bytes do not move with it. Safe for concurrent reads.
 class MappedFile {
  public:
-  // What the bytes will be used for; tells the system which pages to keep at hand.
+  // The intended use of the bytes; tells the system which pages to keep in memory.
   enum class Use {
     kReadOnce,  ///< from front to back
     kKeep,      ///< again and again, soon all of it
-    kParts,     ///< again and again, those that WillRead names
-    kCopy,      ///< all of it, but read into memory: what happens to the file later does not matter
+    kParts,     ///< again and again, only the parts that WillRead names
+    kCopy,      ///< all of it, read into memory: later changes of the file have no effect
   };
 
-  /// Maps the regular file at `path`; never waits for whoever writes to a pipe. Errors name the path and the system's
-  /// reason.
+  /// Maps the regular file at `path`; never blocks on a pipe. Errors name the path and the system's reason.
   static Result<MappedFile> Open(const std::filesystem::path& path, Use use = Use::kReadOnce);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -39,17 +38,17 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
 
-  /// Has the system fetch these of the bytes. Only advice: what it answers changes nothing but speed.
+  /// Asks the system to fetch these bytes. Only a hint; errors are ignored.
   void WillRead(std::span<const std::byte> part) const;
 
-  /// Has the system take back the pages of a mapped file that were read; they come again when they are needed. A copy
-  /// stays: it is nowhere else.
+  /// Asks the system to release the pages of a mapped file that were read; they are loaded again when needed. Has no
+  /// effect on a copy.
   void LetGo() const;
 
-  /// What the system said of the file when it was opened.
+  /// The status of the file when it was opened.
   const struct stat& status() const { return status_; }
 
-  /// Whether nobody but ourselves and root could write to it then.
+  /// Whether only this user and root could write to it then.
   bool is_trusted() const { return is_trusted_; }
 
  private:

@@ -26,13 +26,12 @@
 
 namespace skald {
 
-static_assert(std::endian::native == std::endian::little, "Checkpoints are little-endian and are used as they lie.");
+static_assert(std::endian::native == std::endian::little, "Checkpoints are little-endian and are used in place.");
 
 /// Longest header that is read, in bytes; the reference implementation has the same limit.
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 
-/// What a safetensors file says about its tensors. Offsets count from `data_begin`, a position in
-/// the file.
+/// The tensors of a safetensors file, by its header. Offsets count from `data_begin`, a position in the file.
 struct SafetensorsContents {
   std::vector<SafetensorsEntry> entries;  ///< sorted by name
   size_t data_begin = 0;

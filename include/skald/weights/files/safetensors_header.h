@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON header of a safetensors file. This file knows JSON types and fields only; safetensors.h
-// checks what the numbers mean.
+// The JSON header of a safetensors file. This file knows JSON types and fields only; safetensors.h checks the meaning
+// of the numbers.
 
 #ifndef SKALD_WEIGHTS_FILES_SAFETENSORS_HEADER_H_
 #define SKALD_WEIGHTS_FILES_SAFETENSORS_HEADER_H_
@@ -15,7 +15,7 @@
 
 namespace skald {
 
-/// One tensor as the header lists it. Offsets are bytes from the start of the data section.
+/// One tensor in the header. Offsets are bytes from the start of the data section.
 struct SafetensorsEntry {
   std::string name;
   std::string dtype_name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A named tensor inside a checkpoint, as the file describes it.
+// A named tensor inside a checkpoint, as described in the file.
 
 #ifndef SKALD_WEIGHTS_FILES_TENSOR_VIEW_H_
 #define SKALD_WEIGHTS_FILES_TENSOR_VIEW_H_
@@ -19,18 +19,18 @@ namespace skald {
 /// Points into the checkpoint that it came from, which must outlive it.
 struct TensorView {
   std::string_view name;
-  std::string_view dtype_name;          ///< as the file spells it: "BF16", "I64", ...
-  std::optional<DType> dtype;           ///< absent when parameters are never of that type, or there is a format
+  std::string_view dtype_name;          ///< the file's spelling: "BF16", "I64", ...
+  std::optional<DType> dtype;           ///< empty if parameters never have that type, or there is a format
   std::span<const uint64_t> shape;      ///< outermost axis first; [] is a scalar
   std::span<const std::byte> bytes;     ///< little-endian, last axis contiguous; of any alignment
   const GroupFormat* format = nullptr;  ///< of a group-quantised type that can be read
-  /// The two rows that RoPE turns together lie side by side, not half a head apart.
+  /// The two rows that RoPE rotates together are neighbours, not half a head apart.
   bool rope_pairs_adjacent = false;
 };
 
 namespace internal {
 
-/// Returns the type of parameters that a file spells so.
+/// Returns the type of parameters with that spelling in files; nothing for any other spelling.
 std::optional<DType> ParameterType(std::string_view dtype);
 
 }  // namespace internal

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A folder of packed files, one for each checkpoint and element type: written by the first load, mapped by later ones,
-// and written anew when the checkpoint has changed. Users may share a folder, but only what a user or root has written
-// is taken: the names of the files can be guessed.
+// and written again after the checkpoint has changed. Users may share a folder, but a process only uses files that its
+// own user or root has written, because file names can be guessed.
 
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_CACHE_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_CACHE_H_
@@ -35,9 +35,9 @@
 
 namespace skald {
 
-/// Returns where `folder` keeps the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its path>-<type>.packed.
-/// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found
-/// again.
+/// Returns the path in `folder` for the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its
+/// path>-<type>.packed. Error: kFailedPrecondition for a path that the system cannot resolve: it would not be found
+/// again under another spelling.
 inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path& folder,
                                                      const std::filesystem::path& source, DType dtype) {
   std::error_code error;
@@ -51,7 +51,7 @@ inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path
                           internal::kPackedSuffix});
 }
 
-/// What LoadThroughCache loads.
+/// The checkpoint that LoadThroughCache loads.
 struct CachedCheckpoint {
   const std::filesystem::path& path;
   std::string_view name;  ///< of the model, for people
@@ -60,14 +60,14 @@ struct CachedCheckpoint {
 
 namespace internal {
 
-/// How LoadOptions want packed files to be opened. A rank that does not keep the file mapped copies its part from
-/// there.
+/// How LoadOptions want packed files to be opened. A rank that does not keep the file mapped copies its part from a
+/// mapping.
 inline MappedFile::Use UseOfPacked(const LoadOptions& options) {
   if (options.share.ranks > 1) return MappedFile::Use::kParts;
   return options.map ? MappedFile::Use::kKeep : MappedFile::Use::kCopy;
 }
 
-/// Fills what `list` refers to from `file` and compares that with its checksums, as `options` say. Errors: those of
+/// Fills the weights of `list` from `file` and compares the file with its checksums as `options` say. Errors: those of
 /// MapParameters and CheckPackedWeights.
 inline Result<void> TakeWeights(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
                                 uint64_t model, const LoadOptions& options) {
@@ -78,14 +78,14 @@ inline Result<void> TakeWeights(const std::shared_ptr<const PackedFile>& file, c
   return {};
 }
 
-/// Fills what `list` refers to from the packed file at `path`. Errors: kFailedPrecondition for a file that others can
-/// write to, who could have planted it, kNotFound for one of another `source`, and those of what reads it.
+/// Fills the weights of `list` from the packed file at `path`. Errors: kFailedPrecondition for a file that other users
+/// can write to, and could have forged; kNotFound for one of another `source`; and those of reading it.
 inline Result<void> ReadCached(const std::filesystem::path& path, const ParameterList& list, uint64_t model,
                                std::string_view source, const LoadOptions& options) {
   SKALD_ASSIGN(const auto file, PackedFile::Open(path, UseOfPacked(options)));
   if (!file->is_trusted()) {
     return Fail(ErrorCode::kFailedPrecondition,
-                Concat({path.string(), ": expected a file that nobody but you and root can write to"}));
+                Concat({path.string(), ": expected a file that only you and root can write to"}));
   }
   if (file->table().source != source || file->table().dtype != options.dtype) {
     return Fail(ErrorCode::kNotFound, Concat({path.string(), ": packed from other files"}));
@@ -95,19 +95,19 @@ inline Result<void> ReadCached(const std::filesystem::path& path, const Paramete
   return {};
 }
 
-/// Refuses a checkpoint that was written to while it was loaded: nobody knows which of its bytes the weights are.
+/// Refuses a checkpoint that was written to while it was loaded: it is unknown which of its bytes were loaded.
 inline Result<void> CheckUnchanged(const std::filesystem::path& path, std::string_view source) {
   SKALD_ASSIGN(const auto now, DescribeSource(path));
   if (now == source) return {};
   return Fail(ErrorCode::kFailedPrecondition, Concat({path.string(), ": it changed while it was loaded"}));
 }
 
-/// Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
+/// Writes a packed file that ReadCached takes, recorded as whole: the bytes are those that were just written.
 inline Result<void> WriteCached(const std::filesystem::path& path, const ParameterList& list,
                                 const PackedOrigin& origin, uint64_t limit) {
   const std::filesystem::path folder = path.parent_path();
-  SKALD_TRY(MakeFolder(folder, 0777));  // less what umask takes: weights are no secret
-  // As large as weights: those of writers that were killed do not stay for ever.
+  SKALD_TRY(MakeFolder(folder, 0777));  // less umask: weights are not secret
+  // As large as weights: leftovers of killed writers must be removed.
   (void)RemoveUnfinishedFiles(folder, [](std::string_view name) {
     if (name.ends_with(kRecordSuffix)) name.remove_suffix(kRecordSuffix.size());
     return name.ends_with(kPackedSuffix);
@@ -120,12 +120,12 @@ inline Result<void> WriteCached(const std::filesystem::path& path, const Paramet
 
 }  // namespace internal
 
-/// Fills what `list` refers to with the weights of a checkpoint, mapped from the packed file that
-/// LoadOptions::cache_folder has of it. Where there is none, or one of another model or version, damaged, planted by
-/// somebody else, or from before the checkpoint changed, calls `load`, which fills it, and writes it. Where that fails
-/// the weights stay in memory, and LoadOptions::on_warning learns why. A rank, which has no whole weights, takes its
-/// part of what one process has written, and writes nothing. Safe for concurrent calls, also of several processes.
-/// Errors: those of `load`, and a checkpoint whose files cannot be read.
+/// Fills the weights of `list` with those of a checkpoint, mapped from its packed file in LoadOptions::cache_folder. If
+/// there is none, or it is of another model or version, damaged, writable by other users, or older than the checkpoint,
+/// calls `load`, which fills them, and writes the file. If writing fails the weights stay in memory, and
+/// LoadOptions::on_warning gets the reason. A rank, which has no whole weights, takes its part of a file that another
+/// process has written, and writes nothing. Safe for concurrent calls, also of several processes. Errors: those of
+/// `load`, and a checkpoint whose files cannot be read.
 inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const ParameterList& list,
                                      const LoadOptions& options, const std::function<Result<void>()>& load) {
   return NoThrow(checkpoint.path.native(), [&]() -> Result<void> {

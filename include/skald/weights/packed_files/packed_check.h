@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a packed file's weights are compared with their checksums (LoadOptions::packed_check), and how it is remembered
-// that they were: in a file beside it, <name>.verified, which tells size, times and number on disk of the file that was
-// checked, and the checksum of its header. A program cannot set the time of change, so a file that is written to is
-// checked anew. The record counts only where nobody but ourselves and root can have written it. Where none can be
-// written, in a folder of somebody else, the file is checked each time.
+// When a packed file's weights are compared with their checksums (LoadOptions::packed_check), and how the result is
+// remembered: in a file beside it, <name>.verified, with the size, times and inode number of the checked file, and the
+// checksum of its header. A program cannot set the time of change, so a file that is written to is checked again. The
+// record is used only if no user but this one and root can have written it. If none can be written, in another user's
+// folder, the file is checked each time.
 
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_CHECK_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_CHECK_H_
@@ -30,13 +30,13 @@
 namespace skald {
 namespace internal {
 
-/// The record's content, in the byte order of the machine: it means nothing elsewhere.
+/// The record's content, in the byte order of the machine: it is only valid there.
 struct PackedRecord {
   std::array<char, 8> magic = {'S', 'k', 'a', 'l', 'd', 'C', 'h', '1'};
   uint64_t inode = 0, bytes = 0;
   int64_t modified = 0, changed = 0;  ///< nanoseconds since 1970
   uint64_t header_checksum = 0;
-  uint64_t checksum = 0;  ///< of all fields before
+  uint64_t checksum = 0;  ///< of all fields above
 };
 static_assert(sizeof(PackedRecord) == 56);
 
@@ -53,15 +53,15 @@ inline PackedRecord RecordOf(const struct stat& status, uint64_t header_checksum
   return record;
 }
 
-/// Of the name of such a file, behind that of the packed file.
+/// The suffix of such a file, after the packed file's name.
 inline constexpr std::string_view kRecordSuffix = ".verified";
 
 inline std::filesystem::path RecordPath(const std::filesystem::path& packed) {
   return std::filesystem::path(packed) += kRecordSuffix;
 }
 
-/// Remembers that the file, as it was when it was opened, is whole. What keeps that from being written down does not
-/// matter to whoever loads the file.
+/// Records that the file, in its state when it was opened, is whole. Errors are ignored: loading does not depend on the
+/// record.
 inline void Remember(const PackedFile& file) {
   const PackedRecord record = RecordOf(file.status(), file.header_checksum());
   auto sink = FileSink::CreateAnew(RecordPath(file.path()), 0644);
@@ -75,8 +75,8 @@ inline bool IsRemembered(const PackedFile& file) {
          std::memcmp(record->bytes().data(), &expected, sizeof(expected)) == 0;
 }
 
-/// Whether what was checked is what lies at the file's path now, and for so long that a change since would have another
-/// time, however coarse the file system's clock.
+/// Whether the checked file is still the one at its path, and was last changed so long ago that any later change has
+/// another time, however coarse the file system's clock.
 inline bool HasSettled(const PackedFile& file) {
   constexpr int64_t kCoarsestClock = 2'000'000'000;
   struct stat now;
@@ -88,7 +88,7 @@ inline bool HasSettled(const PackedFile& file) {
 
 }  // namespace internal
 
-/// Compares the weights with their checksums where `options` ask for it. Error: kDataLoss, naming what is damaged.
+/// Compares the weights with their checksums if `options` ask for it. Error: kDataLoss, naming the damaged part.
 inline Result<void> CheckPackedWeights(const PackedFile& file, const LoadOptions& options) {
   return NoThrow(file.path().native(), [&]() -> Result<void> {
     const bool once = options.packed_check == PackedCheck::kOnce;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed files: weights as kernels read them, written once and mapped into memory from then on. Opening one reads a
-// table of a few kilobytes; the parameters are shared, through the page cache, by all processes that map the file.
+// Packed files: weights in the layout of the kernels, written once and then mapped into memory. Opening one reads a
+// table of a few kilobytes; all processes that map the file share the parameters through the page cache.
 
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_FILE_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_FILE_H_
@@ -21,41 +21,41 @@
 
 namespace skald {
 
-/// Immutable, safe for concurrent use. A file that is mapped must not be written to while it is open; WritePackedFile
-/// puts a new one in its place instead.
+/// Immutable, safe for concurrent use. A mapped file must not be written to while it is open; WritePackedFile replaces
+/// it by a new one.
 class PackedFile {
  public:
-  // Whether the file at `path` begins as packed files do.
+  // Whether the file at `path` begins like a packed file.
   static bool Recognises(const std::filesystem::path& path) noexcept;
 
-  /// Maps the file, or reads it with Use::kCopy, and checks header and table: which model it is of, and that it is as
-  /// long as it should be. The rest is compared with its checksums only by Attachment and Verify. Errors: those of
-  /// MappedFile and ParsePacked.
+  /// Maps the file, or reads it with Use::kCopy, and checks header and table: which model it is of, and that its length
+  /// is right. Only Attachment and Verify compare the rest with its checksums. Errors: those of MappedFile and
+  /// ParsePacked.
   static Result<std::shared_ptr<const PackedFile>> Open(const std::filesystem::path& path,
                                                         MappedFile::Use use = MappedFile::Use::kKeep);
 
   const PackedTable& table() const { return table_; }
   const std::filesystem::path& path() const { return path_; }
 
-  /// Of the file when it was opened: see MappedFile.
+  /// The file's status when it was opened: see MappedFile.
   const struct stat& status() const { return map_.status(); }
   bool is_trusted() const { return map_.is_trusted(); }
 
-  /// Which is another one whenever anything in the header or the table is.
+  /// Changes whenever anything in the header or the table does.
   uint64_t header_checksum() const;
 
   std::span<const std::byte> BytesOf(const PackedRange& range) const;
 
-  /// Tells the system that these of the file's bytes are wanted soon.
+  /// Tells the system that these bytes of the file are needed soon.
   void WillRead(std::span<const std::byte> bytes) const { map_.WillRead(bytes); }
-  /// Tells it that the bytes that were read need not count as this process's memory any longer.
+  /// Tells the system to release the pages that were read (MappedFile::LetGo).
   void LetGo() const { map_.LetGo(); }
 
   /// The content of the attached file of this name; kNotFound if there is none, kDataLoss if it is damaged.
   Result<std::string_view> Attachment(std::string_view name) const;
 
   /// Reads everything, on `threads` threads, and compares it with its checksums; the padding must be zeros. Error:
-  /// kDataLoss, naming what is damaged.
+  /// kDataLoss, naming the damaged part.
   Result<void> Verify(unsigned threads = 1) const;
 
  private:
@@ -73,11 +73,10 @@ class PackedFile {
   PackedTable table_;
 };
 
-/// Fills what `list` refers to from `file`, or the list's share of it. Matrices lie in its mapping and keep it alive;
-/// those of a rank that are not whole panels one behind the other are copied, and so are all unless `in_place`. Errors,
-/// after which nothing has changed: kInvalidArgument where it was packed for another model than the one with the
-/// fingerprint `model`, kDataLoss where it contradicts itself. Those of memory that is not there: then the list may be
-/// filled in part.
+/// Fills the weights of `list` from `file`, or the list's share of them. Matrices are used in the file's mapping and
+/// keep it alive. A rank's matrices that are not consecutive whole panels are copied, and so are all unless `in_place`.
+/// Errors, after which nothing has changed: kInvalidArgument if it was packed for another model than the one with the
+/// fingerprint `model`, kDataLoss if it is inconsistent. If memory runs out, the list may be filled in part.
 Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list, uint64_t model,
                            bool in_place = true);
 

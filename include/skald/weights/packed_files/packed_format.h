@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The beginning of a packed file: a header, and a table of what follows. PACKED_FORMAT.md describes them byte by byte.
-// Reading them checks everything but the bytes of the attachments and parameters.
+// The beginning of a packed file: a header, and a table of contents. PACKED_FORMAT.md describes them byte by byte.
+// Reading them checks everything except the bytes of the attachments and parameters.
 
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_FORMAT_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_FORMAT_H_
@@ -30,7 +30,7 @@ struct PackedHeader {
   uint32_t layout_version = kPackedLayoutVersion, zero = 0;
   uint64_t table_bytes = 0, file_bytes = 0;
   uint64_t table_checksum = 0;
-  uint64_t checksum = 0;  ///< of all fields before
+  uint64_t checksum = 0;  ///< of all fields above
 };
 
 static_assert(sizeof(PackedHeader) == 56);
@@ -40,7 +40,7 @@ struct PackedRange {
   uint64_t offset = 0, bytes = 0, checksum = 0;
 };
 
-/// A matrix [rows, cols], or a vector of `rows` floats, whose cols are 0.
+/// A matrix [rows, cols], or a vector of `rows` floats, with cols = 0.
 struct PackedParameter {
   uint64_t rows = 0, cols = 0;
   uint64_t dtype = 0;  ///< the number of a DType
@@ -55,9 +55,9 @@ struct PackedAttachment {
 
 struct PackedTable {
   std::string name;           ///< of the model, for people
-  std::string source;         ///< what the weights were packed from (packed_source.h)
+  std::string source;         ///< the source of the weights (packed_source.h)
   uint64_t model = 0;         ///< Fingerprint of its ModelSpec
-  DType dtype = DType::kF32;  ///< that the weights were loaded as
+  DType dtype = DType::kF32;  ///< the type that the weights were loaded as
   std::vector<PackedAttachment> attachments;
   std::vector<PackedParameter> parameters;  ///< in the order of ForEachArray
 };
@@ -70,22 +70,22 @@ std::string GetText(ByteReader& reader);
 
 std::vector<std::byte> TableBytes(const PackedTable& table);
 
-/// Large contents begin at a page of their own.
+/// Large contents begin at a page boundary.
 inline constexpr uint64_t kPageBytes = 4096;
 
-/// Returns where `bytes` of content lie that follow what ends at `end`.
+/// Returns the offset of `bytes` of content after content that ends at `end`.
 constexpr uint64_t PackedOffset(uint64_t end, uint64_t bytes) {
   const uint64_t alignment = bytes < kPageBytes ? kAlignment : kPageBytes;
   return (end + alignment - 1) / alignment * alignment;
 }
 
-/// Fills `table`. Returns false where the bytes are not one.
+/// Fills `table`. Returns false if the bytes are not a table.
 bool ReadTable(std::span<const std::byte> bytes, PackedTable& table);
 
 }  // namespace internal
 
-/// Returns the table of a packed file's image. Errors, which `file` names: kDataLoss for bytes that are damaged, cut
-/// short or no packed file, kUnsupported for one of another version or kind of CPU.
+/// Returns the table of a packed file's image. Errors, which contain `file`: kDataLoss for bytes that are damaged, cut
+/// short or not a packed file, kUnsupported for one of another version or kind of CPU.
 Result<PackedTable> ParsePacked(const std::string& file, std::span<const std::byte> image);
 
 }  // namespace skald

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of the disk a folder of packed files may take (LoadOptions::cache_bytes): those that were used longest ago
-// make room. The time of the record beside a file (packed_check.h) tells when it was used last.
+// Limit of a folder of packed files (LoadOptions::cache_bytes): the least recently used ones are removed. The time of
+// the record beside a file (packed_check.h) is the time of its last use.
 
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_LIMIT_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_LIMIT_H_
@@ -27,8 +27,8 @@ namespace skald::internal {
 
 inline constexpr std::string_view kPackedSuffix = ".packed";
 
-/// Whether a file is called as PackedCachePath names them: <name>-<hash>-<type>.packed. A folder may hold others, which
-/// are not ours to remove.
+/// Whether a file has a name of the form of PackedCachePath: <name>-<hash>-<type>.packed. Other files in the folder
+/// must not be removed.
 inline bool IsCachedName(std::string_view name) {
   if (!name.ends_with(kPackedSuffix)) return false;
   name.remove_suffix(kPackedSuffix.size());
@@ -39,7 +39,7 @@ inline bool IsCachedName(std::string_view name) {
   return hash != name.npos && name[hash] == '-' && hash + 1 < name.size();
 }
 
-/// Notes that the packed file at `path` is being used. Where it cannot, the file counts as used when it was written.
+/// Records that the packed file at `path` is being used. If that fails, the time of writing counts.
 inline void NoteUse(const std::filesystem::path& path) {
   (void)::utimensat(AT_FDCWD, RecordPath(path).c_str(), nullptr, 0);
 }
@@ -62,8 +62,8 @@ inline Result<std::vector<CachedFile>> CachedFilesIn(const std::filesystem::path
   return files;
 }
 
-/// Removes files from `folder` until one of `bytes` at `path`, whether it is there yet or not, fits within `limit`
-/// beside those that are left. Programs that have them mapped keep them. Errors, after which nothing was removed:
+/// Removes files from `folder` until one of `bytes` at `path`, which may exist already, fits within `limit` beside the
+/// others. Programs that have removed files mapped keep them. Errors, after which nothing was removed:
 /// kResourceExhausted for a file that is larger than the limit, and a folder that cannot be read.
 inline Result<void> MakeRoom(const std::filesystem::path& path, uint64_t bytes, uint64_t limit) {
   if (bytes > limit) {
@@ -79,7 +79,7 @@ inline Result<void> MakeRoom(const std::filesystem::path& path, uint64_t bytes, 
     if (file.bytes <= room) {
       room -= file.bytes;
     } else {
-      room = 0;  // whatever was used even longer ago goes too
+      room = 0;  // all files that were used even longer ago are removed too
       ::unlink(RecordPath(file.path).c_str());
       ::unlink(file.path.c_str());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What weights were packed from, so that a packed file is found to be stale when its source changes.
+// Describes the source of packed weights, so that a packed file is found to be stale when its source changes.
 
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_SOURCE_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_SOURCE_H_
@@ -13,8 +13,7 @@
 namespace skald {
 /// Describes the checkpoint at `path` (a folder or a file) in a line for each of its files: name, bytes, time of
 /// modification in the file system library's units, and the XXH64 of the first megabyte, which holds the file's header.
-/// Reads no more than that; a change of content that leaves all four as they are is not seen. Where the folder lies
-/// does not matter.
+/// Reads no more than that; a change that preserves all four is not noticed. The folder's location is not part of it.
 Result<std::string> DescribeSource(const std::filesystem::path& path);
 
 }  // namespace skald

@@ -18,17 +18,17 @@
 
 namespace skald {
 
-/// What a packed file says besides the weights.
+/// The content of a packed file besides the weights.
 struct PackedOrigin {
   std::string_view name;    ///< of the model, for people
   uint64_t model;           ///< Fingerprint of its ModelSpec
-  DType dtype;              ///< that the weights were loaded as
+  DType dtype;              ///< the type that the weights were loaded as
   std::string source = {};  ///< DescribeSource of the checkpoint; empty for weights from elsewhere
   std::vector<std::pair<std::string, std::string>> attachments = {};  ///< names and contents
 };
 
-/// Writes the parameters that `list` refers to, all loaded, to `path`, in place of what is there. Errors: the disk's or
-/// the folder's; nothing has changed then.
+/// Writes the parameters of `list`, all loaded, to `path`, replacing an existing file. Errors: the disk's or the
+/// folder's; nothing has changed then.
 Result<void> WritePackedFile(const std::filesystem::path& path, const ParameterList& list, const PackedOrigin& origin);
 
 }  // namespace skald

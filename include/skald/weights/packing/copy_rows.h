@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a packed matrix, brought to other places of another one of its type, to the bit. Panels lie one behind the
-// other in every type; what a panel has of its sixteen rows lies in arrays in which they are neighbours.
+// Copies rows of a packed matrix to other places of another one of its type, without changing a bit. In every type,
+// panels follow each other, and the parts of a panel are arrays in which its sixteen rows are neighbours.
 
 #ifndef SKALD_WEIGHTS_PACKING_COPY_ROWS_H_
 #define SKALD_WEIGHTS_PACKING_COPY_ROWS_H_
@@ -20,7 +20,7 @@
 
 namespace skald::internal {
 
-/// Neighbouring rows of a panel, and where they go to in another one.
+/// Neighbouring rows of a panel, and their destination in another one.
 struct LaneCopy {
   size_t from, to, count;
 
@@ -32,7 +32,7 @@ struct LaneCopy {
   }
 };
 
-/// Copies rows of a pack. Codes of one row are in words of four bytes; what belongs to groups are elements.
+/// Copies rows of a pack. Codes of one row are in words of four bytes; the data of groups are elements.
 template <class T>
 requires kIsGrouped<T>
 void CopyLanes(const T& from, const LaneCopy& lanes, T& to) {
@@ -64,7 +64,7 @@ void CopyLanes(const std::byte* from, const LaneCopy& lanes, size_t cols, std::b
   }
 }
 
-/// Copies rows [rows.begin, rows.end) of a packed matrix to row `first` of another one and those behind it.
+/// Copies rows [rows.begin, rows.end) of a packed matrix to row `first` of another one and the following ones.
 template <class T>
 void CopyRows(const std::byte* from, const PartitionedRange& rows, size_t cols, size_t first, std::byte* to) {
   const size_t panel_bytes = PackedBytes<T>(kLanes, cols);
@@ -83,8 +83,8 @@ void CopyRows(const std::byte* from, const PartitionedRange& rows, size_t cols, 
   }
 }
 
-/// Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`. Reads no panel that has
-/// none of them.
+/// Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`. Skips panels without such
+/// rows.
 inline Matrix CopyRows(const std::byte* whole, DType dtype, size_t cols, std::span<const PartitionedRange> ranges) {
   size_t rows = 0;
   for (const PartitionedRange& range : ranges) rows += range.size();

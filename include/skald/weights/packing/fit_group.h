@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the scale, and the minimum, for which a group of values is least far from its codes: the least sum of squared
-// errors. (Errors weighted by magnitude gave a higher perplexity for every type.) Loops are over a fixed count, without
-// branches and with sums in four lanes, so that compilers vectorise them for any CPU; the order of sums is the same
-// everywhere, and so is every weight.
+// Finds the scale, and the minimum, for which the codes of a group of values have the least sum of squared errors.
+// (Errors weighted by magnitude gave a higher perplexity for every type.) Loops have a fixed count, no branches and
+// sums in four lanes, so that compilers vectorise them for any CPU; the order of sums is the same everywhere, and so is
+// every weight.
 
 #ifndef SKALD_WEIGHTS_PACKING_FIT_GROUP_H_
 #define SKALD_WEIGHTS_PACKING_FIT_GROUP_H_
@@ -21,7 +21,7 @@
 
 namespace skald::internal {
 
-/// Returns 1 / scale, or 0 where that would overflow: such a group is zero.
+/// Returns 1 / scale, or 0 if that would overflow: such a group is zero.
 inline float InverseOf(float scale) { return std::abs(scale) < 0x1p-100f ? 0.0f : 1.0f / scale; }
 
 /// Returns the value of largest magnitude, the first one of several.
@@ -54,20 +54,20 @@ inline constexpr Neighbours<T> kNeighbours;
 /// Returns the value of T's list that is nearest, the first one of two.
 template <ListsValues T>
 int8_t NearestValue(float value) {
-  const float limited = std::max(-128.0f, std::min(127.0f, value));  // beyond are no values
+  const float limited = std::max(-128.0f, std::min(127.0f, value));  // there are no values beyond
   const auto [first, second] = kNeighbours<T>.of_floors[static_cast<size_t>(limited + 128.0f)];
   return std::abs(value - second) < std::abs(value - first) ? second : first;
 }
 
-/// The codes of a group, less the code for zero, or values of T's list.
+/// The codes of a group, minus the code for zero, or values of T's list.
 template <class T>
 using GroupCodes = float[T::kGroup];
 
-/// The largest of T's codes that are no values of a list.
+/// The largest of T's codes; for types without a list.
 template <class T>
 inline constexpr int kLargestCode = (1 << T::kCodeBits) - 1 - T::kZero;
 
-/// Writes the codes nearest to (values + minimum) * inverse, whatever the values are.
+/// Writes the codes nearest to (values + minimum) * inverse, for any values.
 template <class T>
 void EncodeGroup(const float* HWY_RESTRICT values, float inverse, float minimum, float* HWY_RESTRICT codes) {
   constexpr int32_t kLeast = -T::kZero, kLargest = kLargestCode<T>;
@@ -100,7 +100,7 @@ struct GroupFit {
   float scale = 0.0f, minimum = 0.0f;
 };
 
-/// What squared errors depend on: the sums over a group of its values, its codes, their squares, and their products.
+/// The sums that squared errors depend on: over a group, of its values, its codes, their squares, and their products.
 struct GroupSums {
   float values = 0.0f, codes = 0.0f, squares = 0.0f, products = 0.0f;
 };
@@ -114,7 +114,7 @@ GroupSums SumsOf(const float* values, const GroupCodes<T>& codes) {
   return {SumOf(copies), SumOf(codes), SumOf(squares), SumOf(products)};
 }
 
-/// Returns the sum of squared errors, less that of the values' squares.
+/// Returns the sum of squared errors, minus that of the values' squares.
 template <class T>
 float ErrorOf(const GroupFit& fit, const GroupSums& sums) {
   const float scale = fit.scale, minimum = fit.minimum;
@@ -137,12 +137,12 @@ GroupFit LeastSquares(const GroupSums& sums) {
   return {sums.squares > 0.0f ? sums.products / sums.squares : 0.0f, 0.0f};
 }
 
-/// Returns the best fit, and its sums, among those for codes that reach as far as the values, up to one step less or
-/// one step further.
+/// Returns the best fit, and its sums, among those whose codes cover the range of the values, or one step less or one
+/// step more.
 template <class T>
 GroupFit FitGroup(const float* values, GroupSums& sums) {
   constexpr float kReaches[] = {0.0f, -1.0f, 1.0f};  // in steps
-  float minimum = 0.0f, end, step, range;            // codes end where the range does
+  float minimum = 0.0f, end, step, range;            // codes end at the limits of the range
   if constexpr (HasOffsets<T>) {
     const auto [lowest, highest] = std::minmax_element(values, values + T::kGroup);
     minimum = std::max(0.0f, -*lowest), range = *highest + minimum;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a matrix that do not lie one after the other in their tensor, brought together: every second one, columns,
-// numbers of groups, or MXFP4 as gpt-oss is published in it, with codes and scales in two tensors.
+// Collects rows of a matrix that are not consecutive in their tensor: every second one, columns, values of groups, or
+// MXFP4 as published for gpt-oss, with codes and scales in two tensors.
 
 #ifndef SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
 #define SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
@@ -26,7 +26,7 @@ std::vector<std::byte> GatherRows(std::span<const std::byte> rows, size_t row_by
 std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t cols, size_t element_bytes,
                                      const RowOrder& order);
 
-/// The numbers of group-quantised rows, `count` of them, as the bytes of floats.
+/// The values of group-quantised rows, `count` of them, as the bytes of floats.
 std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format, size_t count);
 
 /// Of codes [rows, blocks, 16] and scales [rows, blocks], `blocks` to a row. Returns rows of GGUF's blocks.

@@ -2,8 +2,8 @@
 //
 // Packing: from row-major tensors of a file to the layout of base/numbers/packed_layout.h or
 // base/numbers/group_types.h. Several tensors with the same number of columns can be stacked into one matrix, so that
-// one multiplication computes q, k and v, or gate and up. What a conversion loses is said in pack_rows.h and
-// pack_groups.h. The result does not depend on the executor.
+// one multiplication computes q, k and v, or gate and up. pack_rows.h and pack_groups.h describe the loss of each
+// conversion. The result does not depend on the executor.
 
 #ifndef SKALD_WEIGHTS_PACKING_PACK_H_
 #define SKALD_WEIGHTS_PACKING_PACK_H_
@@ -39,7 +39,7 @@ namespace internal {
 
 #ifdef SKALD_COMPILED
 
-/// The packer of a type: all of them are compiled.
+/// The packer of a type; compiles all packers.
 WeightPacker PackerOf(DType type);
 
 template <class... Ts>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packing of group-quantised matrices: codes of a file's groups as they are where the packed type can hold them, and
-// otherwise quantisation of the values.
+// Packing of group-quantised matrices: keeps the codes of a file's groups if the packed type can hold them, and
+// otherwise quantises the values.
 
 #ifndef SKALD_WEIGHTS_PACKING_PACK_GROUPS_H_
 #define SKALD_WEIGHTS_PACKING_PACK_GROUPS_H_
@@ -44,7 +44,7 @@ struct CodesOfValues {
 template <ListsValues T>
 inline constexpr CodesOfValues<T> kCodesOfValues;
 
-/// Returns the code of T that stands for a value.
+/// Returns the code of T for a value.
 template <class T>
 unsigned CodeOf(int value) {
   if constexpr (ListsValues<T>)
@@ -94,13 +94,13 @@ WeightGroup<MXFP4> QuantizeGroup(const float* values, WeightGroup<MXFP4> group);
 /// The smallest value gets the code -127, the largest 127.
 WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> group);
 
-/// Whether T means exactly what groups of this format mean.
+/// Whether T represents groups of this format exactly.
 template <class T>
 bool HoldsExactly(const GroupFormat& format) {
   return format.packed == kDTypeOf<T> || (std::is_same_v<T, Q6A> && format.FitsQ6A()) || std::is_same_v<T, Q8A>;
 }
 
-/// Returns one group of T from the CodeGroups that make it up, which have one scale and offset.
+/// Returns one group of T from its CodeGroups, which have one scale and offset.
 template <class T>
 WeightGroup<T> JoinGroups(const CodeGroup* groups) {
   WeightGroup<T> joined = {groups->scale, groups->offset, {}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantisation to types with scales of scales: which scale, minimum and small numbers of groups err least.
+// Quantisation to types with scales of scales: finds the scale, minimum and small numbers of groups with the least
+// error.
 
 #ifndef SKALD_WEIGHTS_PACKING_QUANTIZE_BLOCKS_H_
 #define SKALD_WEIGHTS_PACKING_QUANTIZE_BLOCKS_H_
@@ -18,7 +19,7 @@
 
 namespace skald::internal {
 
-/// The range of the numbers that multiply a scale. Those that multiply a minimum begin at 0 and end alike.
+/// The range of the numbers that multiply a scale. Those for a minimum begin at 0 and have the same end.
 template <NestedScales T>
 inline constexpr int kLargestNumber = HasOffsets<T> ? 63 : 31;
 template <>
@@ -36,8 +37,8 @@ struct GroupNumbers {
   int scale, minimum;
 };
 
-/// Returns the numbers for which a group of these sums errs least, where its scale may be one more or less than the
-/// nearest to the one that fits it best.
+/// Returns the numbers with the least error for a group with these sums; the scale's number may differ by one from the
+/// one nearest to its best fit.
 template <NestedScales T>
 GroupNumbers NumbersFor(const GroupFit& fit, const GroupSums& sums, const GroupFit& block) {
   constexpr int kLeast = kLeastNumber<T>, kLargest = kLargestNumber<T>;
@@ -58,11 +59,11 @@ GroupNumbers NumbersFor(const GroupFit& fit, const GroupSums& sums, const GroupF
   return best;
 }
 
-/// Returns the scale and minimum of the block for which groups of these numbers and sums err least; `block`, where
+/// Returns the scale and minimum of the block with the least error for groups with these numbers and sums; `block` if
 /// they determine none.
 template <NestedScales T, size_t kGroups>
 GroupFit FitBlock(const GroupNumbers (&numbers)[kGroups], const GroupSums (&sums)[kGroups], const GroupFit& block) {
-  // As those of one group whose codes are multiplied by the numbers, and whose minima are.
+  // The sums of one group whose codes and minima are multiplied by the numbers.
   float squares = 0.0f, codes = 0.0f, ones = 0.0f, products = 0.0f, values = 0.0f;
   for (size_t g = 0; g < kGroups; ++g) {
     const auto scale = static_cast<float>(numbers[g].scale), minimum = static_cast<float>(numbers[g].minimum);
@@ -79,8 +80,8 @@ GroupFit FitBlock(const GroupNumbers (&numbers)[kGroups], const GroupSums (&sums
   return squares > 0.0f ? GroupFit{products / squares, ones > 0.0f ? block.minimum : 0.0f} : block;
 }
 
-/// Returns 256 finite values as numbers of T. Each group is fitted by itself; then its numbers, its codes, and the
-/// block's scale and minimum are chosen in turns, each so that the squared error is least with the others as they are.
+/// Returns 256 finite values as numbers of T. Each group is fitted by itself. Then its numbers, its codes, and the
+/// block's scale and minimum are chosen in turns, each so that the squared error is least with the others fixed.
 template <NestedScales T>
 CodeBlock QuantizeBlock(const float* values) {
   constexpr size_t kGroups = CodeBlock::kWeights / T::kGroup, kCodeGroups = T::kGroup / kCodeGroup;

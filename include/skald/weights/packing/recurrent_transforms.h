@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the parameters of recurrent layers as checkpoints store them to the form in which kernels read them: axes in
-// the order of access, and the decay, which would otherwise be computed anew for each token.
+// Converts the parameters of recurrent layers from checkpoints to the form that kernels read: axes in the order of
+// access, and the decay computed once instead of for each token.
 
 #ifndef SKALD_WEIGHTS_PACKING_RECURRENT_TRANSFORMS_H_
 #define SKALD_WEIGHTS_PACKING_RECURRENT_TRANSFORMS_H_

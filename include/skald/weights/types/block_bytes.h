@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading the fields of quantised blocks, which lie at any alignment, lowest bytes first.
+// Reading the fields of quantised blocks, at any alignment, lowest bytes first.
 
 #ifndef SKALD_WEIGHTS_TYPES_BLOCK_BYTES_H_
 #define SKALD_WEIGHTS_TYPES_BLOCK_BYTES_H_
@@ -30,7 +30,7 @@ inline uint32_t WordAt(const std::byte* source) {
   return word;
 }
 
-/// Adds the bits of `mask` of kCount bytes, shifted right before that and left by `place` behind it, to codes.
+/// Adds the bits of `mask` of kCount bytes, shifted right before and left by `place` afterwards, to codes.
 template <size_t kCount>
 void AddBits(const std::byte* HWY_RESTRICT source, unsigned shift, unsigned mask, unsigned place,
              uint8_t* HWY_RESTRICT codes) {

@@ -2,7 +2,7 @@
 //
 // CodeGroup: sixteen neighbouring weights of a row as small integers with a common scale and offset. Every
 // group-quantised file type that Skald reads can be written this way without rounding, so readers decode to it and
-// packing begins with it. CodeBlock: the same for types with scales of scales, which are still apart.
+// packing begins with it. CodeBlock: the same for types with scales of scales, kept separately.
 
 #ifndef SKALD_WEIGHTS_TYPES_CODE_GROUP_H_
 #define SKALD_WEIGHTS_TYPES_CODE_GROUP_H_
@@ -17,7 +17,7 @@ namespace skald {
 /// Weights per CodeGroup: the finest grouping among the file types (Q2_K, Q6_K).
 inline constexpr size_t kCodeGroup = 16;
 
-/// weight[i] = scale * codes[i] + offset, as real numbers: no rounding lies between a file's block and its groups.
+/// weight[i] = scale * codes[i] + offset, as real numbers: decoding a file's block to groups does not round.
 struct CodeGroup {
   float scale;
   float offset;  ///< 0 for types without a minimum
@@ -27,7 +27,7 @@ struct CodeGroup {
 /// weight[i] = scale * scales[i / kCodeGroup] * (codes[i] - zero) - minimum * minima[i / kCodeGroup]
 struct CodeBlock {
   static constexpr size_t kWeights = 256;
-  float scale, minimum;  ///< binary16 but for Q6A's; where codes count from below zero there is no minimum
+  float scale, minimum;  ///< binary16 except Q6A's; if codes count from below zero there is no minimum
   int8_t scales[kWeights / kCodeGroup];
   uint8_t minima[kWeights / kCodeGroup];  ///< below 128
   uint8_t codes[kWeights];
@@ -35,18 +35,18 @@ struct CodeBlock {
 };
 
 /// Writes a block as groups. Their scales are products of an 11-bit number (binary16) and one of at most 8 bits, which
-/// a float holds.
+/// a float represents exactly.
 void WriteGroups(const CodeBlock& block, CodeGroup* groups);
 
 /// How a group-quantised file type stores a row: blocks of so many elements in so many bytes.
 struct GroupFormat {
-  DType packed;                        ///< the packed type that means exactly the same
-  size_t block_elements, block_bytes;  ///< of which the first is a divisor of 256 and a multiple of kCodeGroup
+  DType packed;                        ///< the packed type that represents it exactly
+  size_t block_elements, block_bytes;  ///< the first is a divisor of 256 and a multiple of kCodeGroup
   void (*decode)(const std::byte* block, CodeGroup* groups);  ///< one block, of any alignment
   /// The same to a CodeBlock, for types with scales of scales.
   void (*decode_block)(const std::byte* block, CodeBlock& decoded) = nullptr;
 
-  /// Whether Q6A holds exactly what blocks mean.
+  /// Whether Q6A represents blocks exactly.
   constexpr bool FitsQ6A() const { return decode_block != nullptr && packed != DType::kIQ4_XS; }
 };
 

@@ -50,8 +50,8 @@ inline void DecodeQ4_0(const std::byte* block, CodeGroup* groups) {
   DecodeNibbles(block + 2, 0, 8, groups);
 }
 
-/// The rest of the first types begins with a scale (binary16); those whose names end in 1 have an offset behind it.
-/// Q4_1: 32 weights of 4 bits. Q5_0 and Q5_1: four bytes with the fifth bits, 32 weights; those of Q5_0 count from -16.
+/// The remaining first types begin with a scale (binary16); those whose names end in 1 have an offset after it. Q4_1:
+/// 32 weights of 4 bits. Q5_0 and Q5_1: four bytes with the fifth bits, 32 weights; those of Q5_0 count from -16.
 inline void DecodeQ4_1(const std::byte* block, CodeGroup* groups) {
   for (size_t g = 0; g < 2; ++g) groups[g].scale = HalfAt(block), groups[g].offset = HalfAt(block + 2);
   DecodeNibbles(block + 4, 0, 0, groups);
@@ -140,7 +140,7 @@ inline unsigned SixBits(const std::byte* source, size_t part, bool is_minimum) {
   return low | ByteAt(source, at) >> 6 << 4;
 }
 
-/// Fills in what a block of Q4_K or Q5_K has before its codes: the scale of the scales and that of the minima
+/// Fills in the fields of a block of Q4_K or Q5_K before its codes: the scale of the scales and that of the minima
 /// (binary16), and these.
 inline void DecodeSixBitScales(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source), block.minimum = HalfAt(source + 2), block.zero = 0;
@@ -170,8 +170,8 @@ inline void DecodeQ5K(const std::byte* source, CodeBlock& block) {
 }
 
 /// Q6_K: 128 bytes with the low 4 bits, 64 with the high 2 bits, 16 scales of a signed byte, their scale (binary16).
-/// Weights count from -32. Of each 128, the low bits lie in 64 bytes, those of the first 64 in the low halves, and the
-/// high bits in 32 bytes, those of 32 weights at each bit pair.
+/// Weights count from -32. For each 128 weights, the low bits are in 64 bytes, those of the first 64 weights in the low
+/// halves, and the high bits in 32 bytes, those of 32 weights at each bit pair.
 inline void DecodeQ6K(const std::byte* source, CodeBlock& block) {
   block.scale = HalfAt(source + 208), block.minimum = 0.0f, block.zero = 32;
   for (size_t g = 0; g < 16; ++g) {
@@ -199,7 +199,7 @@ constexpr GroupFormat NestedFormat(DType packed, size_t block_bytes) {
 
 }  // namespace internal
 
-/// Returns how a type of kGgufTypes is decoded, by its name, or null for a type that is no such one.
+/// Returns how a type of kGgufTypes is decoded, by its name, or null if it has no groups.
 inline const GroupFormat* FindGroupFormat(std::string_view type) {
   struct Entry {
     std::string_view name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decodes blocks of the IQ types of GGUF files: 256 weights, as entries of a fixed list of vectors and signs for their
-// elements. As gguf_blocks.h does the others.
+// elements. gguf_blocks.h decodes the other types.
 
 #ifndef SKALD_WEIGHTS_TYPES_IQ_BLOCKS_H_
 #define SKALD_WEIGHTS_TYPES_IQ_BLOCKS_H_
@@ -16,12 +16,12 @@
 
 namespace skald::internal {
 
-/// Vectors of kElements elements of kBits bits, and what these stand for.
+/// Vectors of kElements elements of kBits bits, and the values of the bits.
 template <size_t kElements, size_t kBits>
 struct VectorForm {
   int8_t magnitudes[1 << kBits];
 
-  /// Returns element i of a vector, negative where bit i of `signs` is set.
+  /// Returns element i of a vector, negative if bit i of `signs` is set.
   constexpr int At(uint16_t vector, unsigned signs, size_t i) const {
     const int magnitude = magnitudes[vector >> (kBits * i) & ((1u << kBits) - 1)];
     return (signs >> i & 1) != 0 ? -magnitude : magnitude;
@@ -77,7 +77,7 @@ inline void DecodeIq2S(const std::byte* block, CodeGroup* groups) {
   }
 }
 
-/// What codes of the blocks below count from.
+/// The code for zero in the blocks below.
 inline constexpr uint8_t kIqZero = 32;
 
 /// Fills in 256 signed codes: those of four at a time by `vector(q)`, with the signs of eight by `signs(q / 2)`.

@@ -2,7 +2,7 @@
 //
 // The lists of vectors that the IQ types of GGUF files choose from, facts of the format (ggml-common.h,
 // https://github.com/ggml-org/ggml). A vector is a number: so many bits for each of its elements, the lowest ones for
-// the first, say which of a few magnitudes it is.
+// the first, select one of a few magnitudes.
 
 #ifndef SKALD_WEIGHTS_TYPES_IQ_VECTORS_H_
 #define SKALD_WEIGHTS_TYPES_IQ_VECTORS_H_

@@ -17,8 +17,8 @@
 namespace skald {
 
 /// A [rows, cols] matrix: `rows` outputs (N), each a sum over `cols` terms (K). Rows are padded to kLanes and columns
-/// as PaddedK says, with zeros. Of a matrix that is divided among ranks, the rows that are here. Move-only; safe for
-/// concurrent reads.
+/// to PaddedK, with zeros. If the matrix is divided among ranks, the rows that are here. Move-only; safe for concurrent
+/// reads.
 struct Matrix {
   size_t rows = 0, cols = 0;
   size_t padded_cols = 0;                         ///< PaddedK: the `padded_k` of kernels
@@ -29,16 +29,16 @@ struct Matrix {
   Matrix() = default;
   Matrix(size_t num_rows, size_t num_cols, DType type);
 
-  /// The same with the elements where they are. `bytes` must have BytesOf(num_rows, num_cols, type).
+  /// The same with existing elements. `bytes` must have BytesOf(num_rows, num_cols, type).
   Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes);
 
   /// Returns the bytes of a packed matrix, padding included.
   static size_t BytesOf(size_t num_rows, size_t num_cols, DType type);
 
-  /// Where the packed elements lie.
+  /// The address of the packed elements.
   const std::byte* bytes() const { return data.data(); }
 
-  /// The packed elements. T is what `dtype` says. They can be changed only where the matrix allocated them.
+  /// The packed elements. T is the type of `dtype`. They can be changed only if the matrix allocated them.
   template <class T>
   const T* As() const {
     HWY_DASSERT(kDTypeOf<T> == dtype);
@@ -52,7 +52,7 @@ struct Matrix {
 
   bool gathers_outputs() const { return division != nullptr && !division->output_begins.empty(); }
   bool gathers_inputs() const { return division != nullptr && !division->input_begins.empty(); }
-  /// Outputs of a multiplication, those included that other ranks compute and this one is given.
+  /// Outputs of a multiplication, including those that other ranks compute and this one gets.
   size_t outputs() const { return gathers_outputs() ? division->output_begins.back() : rows; }
 
   size_t NumPanels() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the bytes of a matrix lie: in memory of its own, or in a file that is mapped into memory.
+// The bytes of a matrix: in memory of its own, or in a file that is mapped into memory.
 
 #ifndef SKALD_WEIGHTS_TYPES_MATRIX_BYTES_H_
 #define SKALD_WEIGHTS_TYPES_MATRIX_BYTES_H_
@@ -21,19 +21,19 @@ class MatrixBytes {
   /// Allocates `size` zeroed bytes.
   explicit MatrixBytes(size_t size) : owned_(size), bytes_(owned_) {}
 
-  /// Refers to `bytes`, which must not change and live as long as `owner` is held.
+  /// Refers to `bytes`, which must not change and must live as long as `owner` is held.
   MatrixBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
   const std::byte* data() const { return bytes_.data(); }
-  /// To fill bytes that are allocated here; null for those of somebody else.
+  /// For filling allocated bytes; null for bytes with another owner.
   std::byte* data() { return owned_.data(); }
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
   operator std::span<const std::byte>() const { return bytes_; }  // NOLINT: bytes are a span of bytes
 
  private:
-  AlignedBuffer<std::byte> owned_;     ///< empty where there is an owner
-  std::shared_ptr<const void> owner_;  ///< null where the bytes are owned
+  AlignedBuffer<std::byte> owned_;     ///< empty if there is an owner
+  std::shared_ptr<const void> owner_;  ///< null if the bytes are owned
   std::span<const std::byte> bytes_;
 };
 

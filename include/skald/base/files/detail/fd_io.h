@@ -39,7 +39,7 @@ SKALD_INLINE Result<void> ReadAll(int fd, std::string_view name, std::span<std::
     if (count == 0) {
       return NoThrow(name, [&]() -> Result<void> {
         return Fail(ErrorCode::kDataLoss,
-                    std::string(name) + ": it ends where " + std::to_string(bytes.size()) + " more bytes are expected");
+                    std::string(name) + ": it ends, but " + std::to_string(bytes.size()) + " more bytes are expected");
       });
     }
     bytes = bytes.subspan(static_cast<size_t>(count));
@@ -61,8 +61,8 @@ SKALD_INLINE Result<FileSource> FileSource::Open(const std::filesystem::path& pa
 
 namespace internal {
 
-// False for a link that somebody else put into a folder like /tmp, where everybody may: it could lead to a file of
-// ours. Linux itself is as careful (proc(5), protected_symlinks) where it is the one that follows.
+// Returns false for a link that another user put into a folder that all users may write to, like /tmp: it could lead to
+// one of this user's files. Linux has the same check for links that the kernel follows (proc(5), protected_symlinks).
 inline bool MayFollow(const std::filesystem::path& link) {
   const std::filesystem::path folder = link.has_parent_path() ? link.parent_path() : ".";
   struct stat of_link, of_folder;
@@ -71,22 +71,23 @@ inline bool MayFollow(const std::filesystem::path& link) {
   return !is_everybodys || of_link.st_uid == ::geteuid() || of_link.st_uid == of_folder.st_uid;
 }
 
-// Where writing to `path` leads: the file that a link, or a chain of them, names, whether or not there is one yet.
+// Returns the path that writing to `path` leads to: the file that a link, or a chain of links, names. The file need not
+// exist.
 inline Result<std::filesystem::path> FollowLinks(const std::filesystem::path& path) {
-  constexpr int kMostLinks = 40;  // as the system's
+  constexpr int kMostLinks = 40;  // the system's own limit
   std::filesystem::path target = path;
   for (int i = 0; i < kMostLinks; ++i) {
     std::error_code error;
     const std::filesystem::path next = std::filesystem::read_symlink(target, error);
-    if (error) return target;  // no link
+    if (error) return target;  // not a link
     if (!MayFollow(target)) return SystemFailure(target.native(), EACCES);
     target = target.parent_path() / next;
   }
   return SystemFailure(path.native(), ELOOP);
 }
 
-// What lies at `path`, nothing where there is nothing. Only a file can be replaced: whatever else has the name was
-// meant for something else.
+// Reads the status of the file at `path`; empty if there is no file. Refuses everything that is not a regular file,
+// because only a regular file may be replaced.
 inline Result<std::optional<struct stat>> FileToReplace(const std::filesystem::path& path, bool may_be_link) {
   struct stat status;
   if (::lstat(path.c_str(), &status) != 0) {
@@ -98,8 +99,8 @@ inline Result<std::optional<struct stat>> FileToReplace(const std::filesystem::p
   return status;
 }
 
-// Gives an open file the mode of another, and its owner and group where we may. Where we may not, the mode's rights of
-// the group would be another group's.
+// Gives an open file the mode of another, and its owner and group if the system permits. If it does not, the group's
+// permissions are dropped: they would apply to a different group.
 inline bool CopyAccess(const struct stat& from, int fd) {
   struct stat now;
   if (::fstat(fd, &now) != 0) return false;

@@ -39,7 +39,7 @@ inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, 
   }
   if (Uninterrupted([&] { return ::mkdir(path.c_str(), mode); }) != 0) {
     if (errno != EEXIST) return SystemFailure(path.native());
-    there = IsFolder(path);  // somebody else's just now, or a name with a slash at its end
+    there = IsFolder(path);  // another process made it just now, or the name ends in a slash
     if (!there) return Failure(there.error());
     return *there ? Result<void>() : SystemFailure(path.native(), ENOTDIR);
   }

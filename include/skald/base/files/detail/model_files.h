@@ -40,7 +40,7 @@ inline Result<ModelFiles> ShardedModel(const std::filesystem::path& index) {
 
 SKALD_INLINE Result<ModelFiles> ModelFilesAt(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<ModelFiles> {
-    std::error_code ignored;  // what cannot be asked does not exist, and opening it says why
+    std::error_code ignored;  // a file whose status cannot be read counts as missing; opening it reports the reason
     if (!std::filesystem::is_directory(path, ignored)) {
       const bool is_index = path.extension() == ".json" && !FileBeginsWith(path, "GGUF");
       return is_index ? internal::ShardedModel(path) : ModelFiles{{path}};

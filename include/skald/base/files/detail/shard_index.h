@@ -23,7 +23,7 @@ namespace skald {
 
 namespace internal {
 
-// An index may not lead out of its own folder, nor into the reader's terminal.
+// Names in an index must not lead out of its folder, and must be safe to print on a terminal.
 inline bool IsPlainFileName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find_first_of("/\\:") == name.npos &&
          Printable(name) == name;

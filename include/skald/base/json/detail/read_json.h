@@ -18,14 +18,14 @@ namespace skald {
 
 namespace internal {
 
-// Passes events on as long as the limits hold.
+// Passes events on while the limits hold.
 class LimitedJsonEvents final : public JsonEvents {
  public:
   using Json = nlohmann::json;
 
   LimitedJsonEvents(JsonEvents& events, const JsonLimits& limits) : events_(events), limits_(limits) {}
 
-  // Continues a sentence about the text; empty where nothing is wrong with it.
+  // A sentence fragment about the text; empty if there is no error.
   const std::string& complaint() const { return complaint_; }
 
   bool start_object(size_t elements) override { return Open() && events_.start_object(elements); }

@@ -17,7 +17,7 @@ namespace skald {
 
 namespace internal {
 
-// Returns how much of the frequency of pair `pair` stays as it is, 0 to 1; the rest is divided by the factor.
+// Returns which part of the frequency of pair `pair` is kept, 0 to 1; the rest is divided by the factor.
 inline double YarnShare(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
   const auto dim = static_cast<double>(rotary_dim);
   const auto pair_of = [&](double turns) {

@@ -96,7 +96,8 @@ SKALD_INLINE void BackgroundQueue::Run() {
       running.front().work();
       return {};
     });
-    running.front().work = nullptr;  // what it holds goes before anybody hears that it is done
+    running.front().work = nullptr;  // the task's objects are destroyed before any waiting thread learns that it is
+                                     // done
     lock.lock();
     running_ = nullptr;
     --stats_.tasks;

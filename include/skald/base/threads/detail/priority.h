@@ -21,7 +21,7 @@ SKALD_INLINE void LowerThreadPriority() noexcept {
 #if defined(__linux__)
   constexpr int kLower = 10;  // a tenth of the weight
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
-  // Whatever it says, a thread of the old priority works as well.
+  // An error is ignored: the thread works at the old priority too.
   (void)::setpriority(PRIO_PROCESS, thread, ::getpriority(PRIO_PROCESS, thread) + kLower);
 #endif
 }

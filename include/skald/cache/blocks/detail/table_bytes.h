@@ -30,7 +30,7 @@ namespace internal {
 
 struct ByteFormat {
   uint32_t magic, version;
-  const char* name;  // of what it holds
+  const char* name;  // of the contents
 };
 
 inline constexpr ByteFormat kTableFormat = {.magic = 0x54424B53, .version = 1, .name = "block table"};  // "SKBT"
@@ -112,8 +112,8 @@ inline bool AreBlocksOf(const BlockTable& table, size_t g, const CacheGroup& gro
 
 }  // namespace internal
 
-// Returns an error, kDataLoss, where `table` cannot be that of a sequence in `pool`. Whether the blocks hold what they
-// should, no check can tell.
+// Returns an error, kDataLoss, if `table` cannot be that of a sequence in `pool`. The content of the blocks cannot be
+// checked.
 inline Result<void> CheckBlockTable(const BlockTable& table, const BlockPool& pool) {
   return NoThrow("CheckBlockTable", [&]() -> Result<void> {
     const auto refuse = [](const std::string& what) { return Fail(ErrorCode::kDataLoss, "the block table " + what); };
@@ -135,7 +135,7 @@ inline Result<void> CheckBlockTable(const BlockTable& table, const BlockPool& po
       const auto group = static_cast<uint32_t>(g);
       if (groups[g].is_replayed() &&
           table.groups[pool.layout().InputsOf(group)].first_token != table.groups[g].first_token) {
-        return refuse("lists other inputs than those behind its state in group " + std::to_string(g));
+        return refuse("lists other inputs than those after its state in group  " + std::to_string(g));
       }
     }
     return {};

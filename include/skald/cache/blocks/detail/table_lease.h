@@ -49,7 +49,7 @@ SKALD_INLINE void TableLease::Clear() noexcept {
 SKALD_INLINE Result<BlockId> TableLease::Take(size_t group, BlockContent content) {
   return NoThrow("the block pool", [&]() -> Result<BlockId> {
     std::vector<BlockId>& blocks = table_.groups[group].blocks;
-    blocks.push_back(0);  // so that the block cannot be lost
+    blocks.push_back(0);  // so that the block cannot leak
     auto id = pool_->Allocate(group, content);
     id ? void(blocks.back() = *id) : blocks.pop_back();
     return id;

@@ -76,7 +76,7 @@ SKALD_INLINE Result<Sha256Digest> AuthenticatedStore::CodeOf(const ChunkKey& key
 
 SKALD_INLINE Failure AuthenticatedStore::Refuse(const ChunkKey& key) {
   ++refused_;
-  (void)store_.Drop(key);  // where that cannot be, it is refused again
+  (void)store_.Drop(key);  // if dropping fails, the value is rejected again next time
   return ChunkNotFound(key);
 }
 

@@ -35,7 +35,7 @@ SKALD_INLINE Result<bool> ChunkFolder::MarkUsed(const ChunkKey& key) const {
     if (errno == ENOENT) return false;
     return SystemFailure(file);
   }
-  if (!S_ISREG(status.st_mode)) return NoChunk(file, "no regular file");
+  if (!S_ISREG(status.st_mode)) return NoChunk(file, "not a regular file");
   const timespec times[2] = {AccessTime(FileTime::Now()), kUnchanged};
   ::utimensat(AT_FDCWD, file.c_str(), times, 0);
   return true;
@@ -51,16 +51,16 @@ SKALD_INLINE Result<ChunkBytes> ChunkFolder::Read(const ChunkKey& key, bool use,
 
 SKALD_INLINE Result<ChunkFront> ChunkFolder::ReadFront(const ChunkKey& key, bool use, uint64_t most) const {
   const std::string name = PathOf(key);
-  // Without O_NONBLOCK a pipe that someone put there would keep us waiting.
+  // Without O_NONBLOCK, opening a pipe in the folder would block.
   const Descriptor file = OpenFile(name.c_str(), O_RDONLY | O_NONBLOCK);
   if (file.get() < 0 && errno == ENOENT) return ChunkNotFound(key);
   struct stat status;
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return SystemFailure(name);
-  if (!S_ISREG(status.st_mode)) return NoChunk(name, "no regular file");
+  if (!S_ISREG(status.st_mode)) return NoChunk(name, "not a regular file");
   ChunkFront front{static_cast<uint64_t>(status.st_size), {}};
   front.front.resize(static_cast<size_t>(std::min({front.bytes, most, kMaxChunkBytes})));
   SKALD_TRY(ReadAll(file.get(), name, front.front));
-  // By itself a file system notes some reads and not others.
+  // File systems record some reads and not others by default.
   const timespec times[2] = {AccessTime(use ? FileTime::Now() : FileTime::Of(status.st_atim)), kUnchanged};
   ::futimens(file.get(), times);
   return front;
@@ -101,7 +101,7 @@ SKALD_INLINE Result<std::vector<StoredChunk>> ChunkFolder::Chunks() const {
     const std::string file = PathOf(key);
     if (::stat(file.c_str(), &status) == 0) {
       chunks.push_back({key, static_cast<uint64_t>(status.st_size), FileTime::Of(status.st_atim)});
-    } else if (errno != ENOENT) {  // else it went meanwhile
+    } else if (errno != ENOENT) {  // else another process removed it meanwhile
       return SystemFailure(file);
     }
   }

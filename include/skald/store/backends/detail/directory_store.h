@@ -117,7 +117,7 @@ SKALD_INLINE Result<void> DirectoryStore::MakeRoom(const ChunkKey& key, uint64_t
                                                    " bytes, the limit of the store " + path().string() + " is " +
                                                    std::to_string(limit));
   }
-  // What others added or dropped is noticed by looking, from time to time and before anything is dropped.
+  // Scans the folder from time to time, and before anything is dropped, to notice changes by other processes.
   if (!found_bytes_ || added_bytes_ > limit / kSlack) {
     SKALD_TRY(Look());
   }
@@ -128,7 +128,7 @@ SKALD_INLINE Result<void> DirectoryStore::MakeRoom(const ChunkKey& key, uint64_t
   }
   const uint64_t most = limit - bytes - unfinished_bytes_;
   const auto dropped = DropOldest(most, most - std::min(most, limit / kSlack));
-  if (!dropped) return Annotate("chunk " + key.ToHex() + " finds no room", dropped);
+  if (!dropped) return Annotate("chunk " + key.ToHex() + " does not fit", dropped);
   return {};
 }
 
@@ -169,7 +169,7 @@ SKALD_INLINE Result<internal::Descriptor> DirectoryStore::LockFolder() const {
   struct stat status;
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
   if (status.st_uid == ::geteuid() && (status.st_mode & 0777) != kPrivateFile) {
-    ::fchmod(file.get(), kPrivateFile);  // of an earlier release; where that fails, it is still bounded
+    ::fchmod(file.get(), kPrivateFile);  // written by an earlier release; if this fails, waiting is still bounded
   }
   const auto give_up = std::chrono::steady_clock::now() + options_.lock_timeout;
   while (internal::Uninterrupted([&file] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0) {

@@ -40,7 +40,7 @@ SKALD_INLINE Result<ChunkFront> MemoryStore::Front(const ChunkKey& key, uint64_t
     MarkUsed(found->second);
     value = found->second->value;
   }
-  // Copied outside of the lock, so that many threads can read at once.
+  // Copies outside of the lock, so that many threads can read at once.
   return NoThrow("the memory store", [&]() -> Result<ChunkFront> {
     const auto end = value->begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(most, value->size()));
     return ChunkFront{value->size(), ChunkBytes(value->begin(), end)};
@@ -61,7 +61,7 @@ SKALD_INLINE Result<void> MemoryStore::Put(const ChunkKey& key, std::span<const 
       MarkUsed(found->second);
       return {};
     }
-    // What may fail comes first and is undone by itself; making room and linking it in cannot fail.
+    // Steps that may fail come first and undo themselves; making room and linking the entry cannot fail.
     EntryList entry;
     entry.push_front({key, std::make_shared<const ChunkBytes>(value.begin(), value.end())});
     entries_.emplace(key, entry.begin());

@@ -41,9 +41,10 @@ SKALD_INLINE Result<RedisReply> RedisConnection::Call(std::initializer_list<std:
                                                       std::initializer_list<int> types, uint64_t most_bytes) {
   const std::string_view command = *arguments.begin();
   if (!is_usable_) return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection broke before");
-  // Also while an exception flies by.
+  // Also during an exception.
   is_usable_ = false;
-  // What comes unasked would be taken for the answer. (The first command may find the server's refusal to serve us.)
+  // Unexpected bytes would be taken for the answer. (The first command may find the server's refusal of the
+  // connection.)
   if (has_answered_ && !IsQuiet()) return NotQuiet(command);
   SKALD_TRY(Send(arguments));
   SKALD_ASSIGN(auto reply, Receive(command, most_bytes));
@@ -55,7 +56,7 @@ SKALD_INLINE Result<RedisReply> RedisConnection::Call(std::initializer_list<std:
 
 SKALD_INLINE Failure RedisConnection::Nonsense(std::string_view command) {
   is_usable_ = false;
-  return Fail(ErrorCode::kDataLoss, About(command) + "the answer is not what Redis answers");
+  return Fail(ErrorCode::kDataLoss, About(command) + "the answer does not follow the Redis protocol");
 }
 
 SKALD_INLINE std::string RedisConnection::NameOf(const RedisOptions& options) {
@@ -139,7 +140,8 @@ SKALD_INLINE Result<RedisReply> RedisConnection::Receive(std::string_view comman
     if (*reply != nullptr && !reader_.IsEmpty()) return Nonsense(command);
     if (*reply != nullptr) return reply;
     if (bytes > most_bytes) {
-      return Fail(ErrorCode::kDataLoss, About(command) + "the answer is not what Redis answers: it has more than " +
+      return Fail(ErrorCode::kDataLoss, About(command) +
+                                            "the answer does not follow the Redis protocol: it has more than " +
                                             std::to_string(most_bytes) + " bytes");
     }
     std::span<std::byte> received(buffer);
@@ -150,12 +152,12 @@ SKALD_INLINE Result<RedisReply> RedisConnection::Receive(std::string_view comman
 }
 
 SKALD_INLINE Failure RedisConnection::OutOfMemory(const std::string& name) {
-  return Fail(ErrorCode::kResourceExhausted, name + ": hiredis has not enough memory");
+  return Fail(ErrorCode::kResourceExhausted, name + ": hiredis ran out of memory");
 }
 
 SKALD_INLINE Failure RedisConnection::NotQuiet(std::string_view command) {
   is_lost_ = true;
-  return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection was not quiet, or closed");
+  return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection was closed, or had unexpected data");
 }
 
 SKALD_INLINE Failure RedisConnection::NoAnswer(std::string_view command, Outcome outcome, int code) {
@@ -163,7 +165,7 @@ SKALD_INLINE Failure RedisConnection::NoAnswer(std::string_view command, Outcome
   if (outcome == Outcome::kSilent) {
     why = "silence for " + std::to_string(answer_timeout_.count()) + " ms";
   } else if (outcome == Outcome::kLate) {
-    why = "no whole answer in the time for a call";
+    why = "no complete answer within the time limit of a call";
   } else {
     is_lost_ = true;
     why = outcome == Outcome::kClosed ? "the server closed the connection"

@@ -31,13 +31,13 @@ SKALD_INLINE Result<RedisReply> RedisReader::Next() {
   }
   if (*is_beyond_) {
     return Fail(ErrorCode::kDataLoss,
-                "the answer is not what Redis answers: a list of too many elements, or in too "
-                "many others");
+                "the answer does not follow the Redis protocol: a list has too many elements, or is nested too "
+                "deeply");
   }
   if (reader_ == nullptr || reader_->err == REDIS_ERR_OOM) {
-    return Fail(ErrorCode::kResourceExhausted, "hiredis has not enough memory");
+    return Fail(ErrorCode::kResourceExhausted, "hiredis ran out of memory");
   }
-  return Fail(ErrorCode::kDataLoss, "the answer is not what Redis answers: " + Printable(reader_->errstr));
+  return Fail(ErrorCode::kDataLoss, "the answer does not follow the Redis protocol: " + Printable(reader_->errstr));
 }
 
 SKALD_INLINE redisReplyObjectFunctions* RedisReader::BoundedFunctions(const redisReplyObjectFunctions& standard) {

@@ -72,7 +72,7 @@ SKALD_INLINE Result<ChunkFront> RedisStore::Front(const ChunkKey& key, uint64_t 
   return Run<ChunkFront>([&](internal::RedisConnection& server) -> Result<ChunkFront> {
     const std::string last = std::to_string(std::clamp<uint64_t>(most, 1, kMaxChunkBytes) - 1);
     SKALD_ASSIGN(const auto front, server.Call({"GETRANGE", NameOf(key), "0", last}, {REDIS_REPLY_STRING}));
-    if (front->len == 0) {  // an empty value, or none
+    if (front->len == 0) {  // an empty value, or no value
       SKALD_ASSIGN(const auto exists, Exists(server, key));
       return exists ? Result<ChunkFront>(ChunkFront{}) : ChunkNotFound(key);
     }
@@ -103,7 +103,7 @@ SKALD_INLINE Result<void> RedisStore::Drop(const ChunkKey& key) const {
 SKALD_INLINE Result<std::vector<ChunkKey>> RedisStore::List() const {
   return Run<std::vector<ChunkKey>>([&](internal::RedisConnection& server) -> Result<std::vector<ChunkKey>> {
     std::vector<ChunkKey> keys;
-    // A scan never comes by a cursor twice, however many keys come and go meanwhile.
+    // A scan never returns the same cursor twice, however many keys change meanwhile.
     std::unordered_set<std::string> cursors;
     std::string cursor = "0";
     do {
@@ -112,7 +112,7 @@ SKALD_INLINE Result<std::vector<ChunkKey>> RedisStore::List() const {
       if (!internal::TakePage(*reply, options_.key_prefix, cursor, keys) || !cursors.insert(cursor).second)
         return server.Nonsense("SCAN");
     } while (cursor != "0");
-    // A scan may come by a key twice.
+    // A scan may return a key twice.
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     return keys;
@@ -157,7 +157,7 @@ Result<T> RedisStore::Run(const Function& function) const {
     if (was_open) connection->SetDeadline(deadline);
     for (bool is_retry = false;; is_retry = true) {
       if (!was_open || is_retry) {
-        connection.reset();  // first, for servers with little room for connections
+        connection.reset();  // first, for servers that allow few connections
         SKALD_ASSIGN(auto opened, internal::RedisConnection::Open(options_, deadline));
         connection = std::move(opened);
       }

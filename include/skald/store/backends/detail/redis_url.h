@@ -22,7 +22,7 @@ namespace skald {
 
 namespace internal {
 
-// Text with %XX for any byte, as one between the delimiters of a URL is written; nothing where that is malformed.
+// Decodes %XX in a component of a URL; nothing if it is malformed.
 inline std::optional<std::string> FromPercent(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -48,7 +48,7 @@ inline std::optional<int> WholeNumber(std::string_view text, int most) {
   return value;
 }
 
-// Takes what stands before "://" away, if anything does; false for a scheme that is not one of Redis.
+// Removes the scheme before "://", if there is one; false for a scheme that is not one of Redis.
 inline bool TakeScheme(std::string_view& text, RedisOptions& options) {
   const size_t end = text.find("://");
   if (end == text.npos) return true;
@@ -58,7 +58,7 @@ inline bool TakeScheme(std::string_view& text, RedisOptions& options) {
   return scheme == "redis" || options.tls.is_used;
 }
 
-// The same with what stands before '@'.
+// The same with the user and password before '@'.
 inline bool TakeUser(std::string_view& text, RedisOptions& options) {
   const size_t at = text.rfind('@');
   if (at == text.npos) return true;
@@ -102,17 +102,18 @@ SKALD_INLINE Result<RedisOptions> ParseRedisAddress(std::string_view address, co
     const bool is_url = rest.find("://") != rest.npos;
     if (!internal::TakeScheme(rest, options)) return wrong("its scheme is neither redis:// nor rediss://");
     if (!is_url && rest.find('@') != rest.npos) return wrong("a user needs redis:// or rediss:// at the front");
-    // A password may have a slash in it, though it should not.
+    // A password may contain a slash, though it should be encoded.
     const size_t host = rest.rfind('@') == rest.npos ? 0 : rest.rfind('@') + 1;
     if (const size_t slash = rest.find('/', host); is_url && slash != rest.npos) {
       const std::string_view database = rest.substr(slash + 1);
       const auto number = internal::WholeNumber(database, 1'000'000);
-      if (!database.empty() && !number) return wrong("its database is no number");
+      if (!database.empty() && !number) return wrong("its database is not a number");
       options.database = number.value_or(0);
       rest = rest.substr(0, slash);
     }
     if (!internal::TakeUser(rest, options)) return wrong("its user or password has a '%' without two digits");
-    if (!internal::ReadHostAndPort(rest, options)) return wrong("it names no host, or a port that is none");
+    if (!internal::ReadHostAndPort(rest, options))
+      return wrong("its host is missing, or its port is not a port number");
     return options;
   });
 }

@@ -51,12 +51,12 @@ SKALD_INLINE Result<void> TlsSession::Begin(TimedSocket& socket) {
     const int done = SSL_do_handshake(ssl_.get());
     const int state = SSL_get_error(ssl_.get(), done);
     const std::string why = done == 1 || state == SSL_ERROR_WANT_READ ? "" : WhyNot();
-    // What is to be said goes out even where it is that we do not believe the other side.
+    // Pending bytes are sent even if the certificate was rejected, so that the server gets the alert.
     const Outcome sent = Flush(socket);
     if (!why.empty()) return Fail(ErrorCode::kFailedPrecondition, "TLS: " + why);
     if (sent == Outcome::kDone && done == 1) return {};
     if (sent != Outcome::kDone || Fill(socket) != Outcome::kDone) {
-      return Fail(ErrorCode::kFailedPrecondition, "TLS: the other side does not answer, or closed the connection");
+      return Fail(ErrorCode::kFailedPrecondition, "TLS: the server does not answer, or closed the connection");
     }
   }
 }
@@ -170,7 +170,7 @@ SKALD_INLINE std::string TlsSession::WhyNot() const {
     return std::string("the server's certificate is not accepted: ") + X509_verify_cert_error_string(verified);
   }
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  return reason == nullptr ? "the other side does not speak it" : reason;
+  return reason == nullptr ? "the server does not speak TLS" : reason;
 }
 
 }  // namespace internal

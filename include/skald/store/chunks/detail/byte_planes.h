@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Byte planes: numbers taken apart by the significance of their bytes. The plane of the highest bytes (sign and
-// exponent) repeats itself and compresses well; the lowest (mantissa) hardly do and would only be in the way.
+// Byte planes: numbers split by the significance of their bytes. The plane of the highest bytes (sign and exponent)
+// repeats itself and compresses well; the lowest ones (mantissa) hardly compress and would disturb the others.
 
 #ifndef SKALD_STORE_CHUNKS_DETAIL_BYTE_PLANES_H_
 #define SKALD_STORE_CHUNKS_DETAIL_BYTE_PLANES_H_
@@ -12,8 +12,8 @@
 
 namespace skald::internal {
 
-// Elements handled at a time: a trip count that compilers know, so that they vectorise the inner loops (which takes
-// pointers that are known not to overlap, too: what compilers find out by themselves depends on what they inline).
+// Elements handled at a time. A constant trip count lets compilers vectorise the inner loops, which also need pointers
+// that are known not to overlap. The compilers' own analysis depends on inlining.
 inline constexpr size_t kSplitRun = 64;
 
 template <size_t kSize>

@@ -48,7 +48,7 @@ inline std::string ReadSplit(std::span<const std::byte> payload, size_t element_
   return complaint;
 }
 
-// Fills `content`, which has the length that `header` says, from the payload of `chunk`.
+// Fills `content`, which has the length in `header`, from the payload of `chunk`.
 inline Result<void> DecodePayload(const ChunkHeader& header, std::span<const std::byte> chunk,
                                   std::span<std::byte> content) {
   const auto payload = chunk.subspan(kChunkHeaderBytes);

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #if defined(__x86_64__) && defined(__linux__) && __has_include(<xxh_x86dispatch.h>)
-#include <xxh_x86dispatch.h>  // the same hash by the widest vectors at hand
+#include <xxh_x86dispatch.h>  // the same hash with the widest available vectors
 #endif
 
 #include "skald/base/aligned_buffer.h"
@@ -35,7 +35,7 @@ SKALD_INLINE std::string ExpectedFound(const std::string& name, uint64_t expecte
   return name + ": expected " + std::to_string(expected) + ", found " + std::to_string(found);
 }
 
-// Checks that bytes with a valid checksum say something that this version understands.
+// Checks that bytes with a valid checksum have a meaning in this version.
 inline Result<void> CheckChunkFields(const ChunkHeader& header, std::span<const std::byte> chunk, const ChunkKey& key) {
   const auto unknown = [&key](const char* field, auto value) {
     return Fail(ErrorCode::kUnsupported, "chunk " + key.ToHex() + " has the " + field + " " +
@@ -51,13 +51,13 @@ inline Result<void> CheckChunkFields(const ChunkHeader& header, std::span<const 
   }
   if (header.content_bytes % SizeOf(element) != 0) {
     return DamagedChunk(key, std::to_string(header.content_bytes) +
-                                 " bytes of content are no whole number of elements of " +
+                                 " bytes of content are not a whole number of elements of " +
                                  std::to_string(SizeOf(element)) + " bytes");
   }
   return {};
 }
 
-// Reads the header at the front of `chunk`, and checks only that it is one of this version.
+// Reads the header at the front of `chunk`, and checks only that it is of this version.
 inline Result<ChunkHeader> LoadChunkHeader(const ChunkKey& key, std::span<const std::byte> chunk) {
   if (chunk.size() < kChunkHeaderBytes) {
     return DamagedChunk(key, "expected at least " + std::to_string(kChunkHeaderBytes) + " bytes, found " +

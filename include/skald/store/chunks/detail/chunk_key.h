@@ -26,7 +26,7 @@ SKALD_INLINE Result<ChunkKey> ChunkKey::FromHex(std::string_view hex) {
       return NoThrow("a chunk key", [&]() -> Result<ChunkKey> {
         return Fail(ErrorCode::kInvalidArgument, "a chunk key is written with the digits 0-9 and a-f; digits " +
                                                      std::to_string(2 * i) + " and " + std::to_string(2 * i + 1) +
-                                                     " are not both of them");
+                                                     " are not");
       });
     }
     key.bytes[i] = static_cast<std::byte>(high * 16 + low);

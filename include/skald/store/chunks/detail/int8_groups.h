@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Int8 groups: a lossy form of numbers. 32 neighbours share a scale, the largest magnitude among them / 127, and each
-// is rounded to a whole multiple of it: off by at most 1/254 of that magnitude, and by the element type's own rounding.
+// Int8 groups: a lossy form of numbers. 32 neighbours share a scale, the largest magnitude among them / 127. Each is
+// rounded to a whole multiple of it: the error is at most 1/254 of that magnitude, plus the element type's own
+// rounding.
 
 #ifndef SKALD_STORE_CHUNKS_DETAIL_INT8_GROUPS_H_
 #define SKALD_STORE_CHUNKS_DETAIL_INT8_GROUPS_H_
@@ -56,7 +57,7 @@ float OverflowOf() {
     return std::numeric_limits<float>::infinity();
 }
 
-// The scale of values up to `largest`, such that none of them overflows on its way back.
+// The scale of values up to `largest`, such that none of them overflows when decoded.
 template <class T>
 float ScaleOf(float largest) {
   const float scale = largest / kMaxInt8;
@@ -65,17 +66,17 @@ float ScaleOf(float largest) {
 
 // Returns value / scale as a whole number from -127 to 127, ties to even.
 inline int8_t ToInt8(float value, float scale) {
-  // A float this large has no room for a fraction; what is added is rounded away, in a form that compilers vectorise.
+  // A float this large has no fraction bits: adding it rounds to a whole number, in a form that compilers vectorise.
   constexpr float kNoFraction = 12582912.0f;  // 1.5 * 2^23
   const float ratio = std::clamp(value / scale, -kMaxInt8, kMaxInt8);
   return static_cast<int8_t>(ratio + kNoFraction - kNoFraction);
 }
 
-// Rounds one group of at most kGroupValues elements. Returns its scale, or an infinity where an element is not finite.
+// Rounds one group of at most kGroupValues elements. Returns its scale, or an infinity if an element is not finite.
 template <class T>
 float EncodeGroup(const std::byte* elements, size_t count, std::byte* to) {
   std::array<float, kGroupValues> values{};
-  uint32_t largest = 0;  // magnitudes are in the order of their bits, infinity and NaN above all others
+  uint32_t largest = 0;  // magnitudes are ordered like their bits, infinity and NaN above all others
   for (size_t i = 0; i < count; ++i) {
     T element;
     std::memcpy(&element, elements + i * sizeof(T), sizeof(T));
@@ -90,7 +91,7 @@ float EncodeGroup(const std::byte* elements, size_t count, std::byte* to) {
   return scale;
 }
 
-// Undoes it. Returns false where no EncodeGroup can have given these.
+// Undoes EncodeGroup. Returns false if no EncodeGroup can have produced these.
 template <class T>
 bool DecodeGroup(const std::byte* from, size_t count, float scale, std::byte* elements) {
   if (!(scale >= 0 && scale * kMaxInt8 < OverflowOf<T>())) return false;
@@ -104,7 +105,7 @@ bool DecodeGroup(const std::byte* from, size_t count, float scale, std::byte* el
   return is_known;
 }
 
-// Where things are before they are packed: four planes of the scales' bytes, then an int8 for each element.
+// The layout before packing: four planes of the scales' bytes, then an int8 for each element.
 template <class Byte>
 struct Int8Parts {
   Int8Parts(std::span<Byte> bytes, size_t groups) : values(bytes.subspan(groups * sizeof(float))) {
@@ -128,7 +129,7 @@ inline std::string GroupName(size_t group) {
          " on";
 }
 
-// Appends `content`, a whole number of elements, to `out`. Returns "" or what makes that impossible.
+// Appends `content`, a whole number of elements, to `out`. Returns "" or the reason why that is impossible.
 inline std::string AppendInt8(std::span<const std::byte> content, ChunkElement element, ChunkBytes& out) {
   const FloatEnvironment plain(Denormals::kKept);
   if (SizeOf(element) == 1) return "bytes have no lossy form";
@@ -149,7 +150,7 @@ inline std::string AppendInt8(std::span<const std::byte> content, ChunkElement e
   return "";
 }
 
-// Fills `content`, a whole number of elements, with what the payload stands for. Returns "" or a complaint about it.
+// Fills `content`, a whole number of elements, from the payload. Returns "" or a complaint about it.
 inline std::string ReadInt8(std::span<const std::byte> payload, ChunkElement element, std::span<std::byte> content) {
   const FloatEnvironment plain(Denormals::kKept);
   if (SizeOf(element) == 1) return "its codec is for numbers, its elements are bytes";

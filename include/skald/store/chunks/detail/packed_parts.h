@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed parts: some runs of bytes, each compressed by itself with zstd where that makes it smaller. Parts whose
-// lengths the reader knows beforehand, so only the packed lengths are written. The one header that needs zstd.
+// Packed parts: runs of bytes, each compressed by itself with zstd if that makes it smaller. The reader knows the
+// lengths of the parts, so only the packed lengths are written. The one header that needs zstd.
 
 #ifndef SKALD_STORE_CHUNKS_DETAIL_PACKED_PARTS_H_
 #define SKALD_STORE_CHUNKS_DETAIL_PACKED_PARTS_H_
@@ -21,7 +21,7 @@
 
 namespace skald::internal {
 
-// A part is packed only if this much of its front shrinks: noise is not worth the attempt.
+// A part is packed only if this much of its front shrinks: random data is not worth the attempt.
 inline constexpr size_t kProbeBytes = 16 << 10;
 
 struct FreeZstd {
@@ -29,9 +29,9 @@ struct FreeZstd {
 };
 using Packer = std::unique_ptr<ZSTD_CCtx, FreeZstd>;
 
-// The bytes of numbers repeat in frequency and hardly in sequence. A search for repeats that all but gives up is four
-// times as fast as zstd's fastest ordinary level on such, and its result smaller; runs of zeros it finds all the same.
-// Returns null where memory is lacking.
+// The bytes of numbers repeat in frequency and hardly in sequence. For them a minimal search for repeats is four times
+// as fast as zstd's fastest ordinary level, and its result smaller; it still finds runs of zeros. Returns null if
+// memory runs out.
 inline Packer MakePacker() {
   Packer packer(ZSTD_createCCtx());
   if (packer == nullptr) return packer;
@@ -41,8 +41,8 @@ inline Packer MakePacker() {
   return packer;
 }
 
-// Compresses `part` to `to`, which has room for as much. Returns the packed length, or part.size() where that would
-// not be smaller (then `to` holds nothing of use).
+// Compresses `part` to `to`, which has room for as much. Returns the packed length, or part.size() if that would not be
+// smaller (the content of `to` is then unspecified).
 inline size_t TryPack(ZSTD_CCtx* packer, std::span<const std::byte> part, std::byte* to) {
   if (part.size() > 2 * kProbeBytes) {
     if (TryPack(packer, part.first(kProbeBytes), to) > kProbeBytes - kProbeBytes / 32) return part.size();
@@ -51,8 +51,8 @@ inline size_t TryPack(ZSTD_CCtx* packer, std::span<const std::byte> part, std::b
   return ZSTD_isError(packed) ? part.size() : std::min(packed, part.size());
 }
 
-// Appends to `out`: the packed length of each part as 64 bits, then the packed parts. A part whose packed length is
-// its length is as it was.
+// Appends to `out`: the packed length of each part as 64 bits, then the packed parts. A part whose packed length equals
+// its length is stored unchanged.
 inline void AppendPacked(std::span<const std::span<const std::byte>> parts, ChunkBytes& out) {
   const Packer packer = MakePacker();
   const size_t lengths_at = out.size();
@@ -67,8 +67,8 @@ inline void AppendPacked(std::span<const std::span<const std::byte>> parts, Chun
   }
 }
 
-// Undoes AppendPacked: fills `parts`, whose lengths must be those of then. Returns "" or a complaint that continues a
-// sentence about `packed`.
+// Undoes AppendPacked: fills `parts`, whose lengths must be the original ones. Returns "" or a sentence fragment about
+// `packed`.
 inline std::string Unpack(std::span<const std::byte> packed, std::span<const std::span<std::byte>> parts) {
   const size_t lengths = parts.size() * sizeof(uint64_t);
   if (packed.size() < lengths) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Approximate reuse where a prompt was edited near its beginning: what follows the edit keeps its state and is moved to
-// its new place. THE RESULT IS NOT THAT OF COMPUTING THE PROMPT: the moved tokens still remember what they once read
-// from the tokens that are gone, and have not read the new ones. KVCache::exact_tokens says where this begins, and no
-// prompt cache takes such state for exact. For models with attention alone.
+// Approximate reuse of a prompt that was edited near its beginning: the text after the edit keeps its state and is
+// moved to its new place. THE RESULT IS NOT THAT OF COMPUTING THE PROMPT: the moved tokens' state still depends on the
+// removed tokens, and does not depend on the new ones. KVCache::exact_tokens says where this begins, and no prompt
+// cache takes such state for exact. For models with attention alone.
 //
 //   if (const auto span = FindSharedSpan(cache.tokens(), prompt, 64).value()) {
 //     KeepSpan(cache, *span);                                                    // the cache holds [prefix, span]
@@ -29,7 +29,7 @@
 
 namespace skald {
 
-// A run of tokens that stands in an old and a new sequence, at or behind where the two part ways.
+// A run of tokens that is in an old and a new sequence, at or after the first difference.
 struct SharedSpan {
   uint32_t prefix;  // tokens that both begin with
   uint32_t old_begin, new_begin;
@@ -38,9 +38,9 @@ struct SharedSpan {
   friend bool operator==(const SharedSpan&, const SharedSpan&) = default;
 };
 
-// Returns the longest such run, or nothing if it has fewer than `min_tokens`. The last token of `new_tokens` is not
-// part of it: someone must compute what follows. Takes time in proportion to the product of the two lengths. Error:
-// kResourceExhausted.
+// Returns the longest such run, or nothing if it has fewer than `min_tokens`. It never includes the last token of
+// `new_tokens`, because the tokens after it need computed logits. Takes time in proportion to the product of the two
+// lengths. Error: kResourceExhausted.
 inline Result<std::optional<SharedSpan>> FindSharedSpan(std::span<const int32_t> old_tokens,
                                                         std::span<const int32_t> new_tokens, uint32_t min_tokens) {
   return NoThrow("FindSharedSpan", [&]() -> Result<std::optional<SharedSpan>> {
@@ -71,7 +71,7 @@ inline Result<void> KeepSpan(KVCache& cache, const SharedSpan& span) {
   return {};
 }
 
-// Moves the span behind the new tokens, which were appended since KeepSpan. Errors: those of KVCache::Shift.
+// Moves the span to after the new tokens, which were appended since KeepSpan. Errors: those of KVCache::Shift.
 inline Result<void> PlaceSpan(KVCache& cache, const SharedSpan& span) {
   return cache.Shift(span.prefix, span.prefix + span.length, span.new_begin);
 }

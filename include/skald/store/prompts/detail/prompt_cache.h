@@ -37,7 +37,7 @@ SKALD_INLINE Result<std::unique_ptr<PromptCache>> PromptCache::Create(std::share
 }
 
 SKALD_INLINE PromptCache::~PromptCache() {
-  registration_ = {};  // nobody asks for the memory of entries any more
+  registration_ = {};  // from here on the pool does not ask for the entries' memory
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
@@ -74,7 +74,7 @@ SKALD_INLINE Result<PromptPrefix> PromptCache::LookupBeside(std::span<const int3
       is_from_store = taken;
     } else if (!fetch && MayKnowMore(prefix, tokens)) {
       fetch = BeginFetch(known.identity, tokens, prefix.cache.size());
-      if (fetch) return std::move(prefix);  // counted when the caller comes back
+      if (fetch) return std::move(prefix);  // counted when the caller calls again
     }
     Count(tokens.size(), prefix, is_from_store);
     return std::move(prefix);

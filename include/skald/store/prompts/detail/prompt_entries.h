@@ -83,7 +83,7 @@ SKALD_INLINE Result<PromptPrefix> PromptEntries::Find(const TokenChain& chain, c
   const std::span<const int32_t> tokens = chain.tokens();
   Best best;
   for (size_t border = tokens.size() / kChunkTokens + 1; border-- > 0;) {
-    if (best.reused >= (border + 1) * kChunkTokens) break;  // what parts ways earlier cannot be longer
+    if (best.reused >= (border + 1) * kChunkTokens) break;  // entries that differ earlier cannot be longer
     SKALD_ASSIGN(const auto link, chain.At(border * kChunkTokens));
     const auto [begin, end] = by_border_.equal_range(ChunkKey{link});
     for (auto found = begin; found != end; ++found) Consider(found->second, tokens, best);

@@ -102,7 +102,7 @@ SKALD_INLINE Result<void> StoredPrompts::ForgetAt(const ChunkKey& pointer, const
   const auto chunk = store_.Get(key);
   const auto manifest =
       chunk ? internal::OpenManifest(key, *chunk, identity, pool) : Result<Manifest>(Failure(chunk.error()));
-  if (!manifest) return {};  // it leads nowhere, or to what only a larger pool can read
+  if (!manifest) return {};  // the manifest is missing, or only a larger pool can read it
   if (internal::CommonPrefix(chain.tokens(), manifest->tokens) <= keep) return {};
   SKALD_ASSIGN(const auto kept, ChunksWithin(chain, keep, *manifest));
   std::vector<ChunkKey> gone = internal::ChunksOf(*manifest);
@@ -151,12 +151,12 @@ SKALD_INLINE Result<std::optional<PromptPrefix>> StoredPrompts::FindAt(const Tok
   if (found) return found;
   switch (found.error().code) {
     case ErrorCode::kOutOfRange:
-      return std::nullopt;  // a prompt that is too long for this pool, not for others
+      return std::nullopt;  // the prompt is too long for this pool, but not for others
     case ErrorCode::kNotFound:
     case ErrorCode::kDataLoss:
     case ErrorCode::kUnsupported:
     case ErrorCode::kInvalidArgument:
-      break;  // it leads nowhere, and is forgotten
+      break;  // the pointer is dangling, and is dropped
     default:
       return found;
   }

@@ -49,7 +49,7 @@ SKALD_INLINE Result<std::string> DescribeWeights(const std::filesystem::path& pa
   return facts;
 }
 
-// The digest that the cache gives for weights described as `facts`, if it has one and nobody can have planted it.
+// The digest that the cache gives for weights described as `facts`, if it has one that no other user can have written.
 inline std::optional<Sha256Digest> ReadDigest(const std::filesystem::path& cache, std::string_view facts) {
   const Descriptor file = OpenFile(cache.c_str(), kOpenToRead);
   struct stat status;
@@ -79,9 +79,9 @@ SKALD_INLINE Result<Sha256Digest> CachedDigestOfWeights(const std::filesystem::p
     const std::filesystem::path cache = internal::DigestCacheOf(path);
     if (const auto cached = internal::ReadDigest(cache, facts)) return *cached;
     SKALD_ASSIGN(const auto digest, DigestOfWeights(path));
-    // Not if the files changed meanwhile: nobody knows what was read.
+    // Not if the files changed meanwhile: it is unknown which bytes were read.
     if (const auto now = internal::DescribeWeights(path); now && *now == facts) {
-      (void)internal::WriteDigest(cache, facts, digest);  // without it the next call computes again, no more
+      (void)internal::WriteDigest(cache, facts, digest);  // without it the next call computes again
     }
     return digest;
   });

@@ -45,7 +45,7 @@ SKALD_INLINE void WriteSampler(const SavedSampler& sampler, ByteWriter& writer) 
        {s.temperature, s.top_p, s.min_p, s.repetition_penalty, s.presence_penalty, s.frequency_penalty}) {
     writer.Put(value);
   }
-  // No number of log-probabilities is written as the largest one.
+  // The largest number encodes that there is no number of log-probabilities.
   for (const uint64_t value : {uint64_t{s.top_k}, uint64_t{s.penalty_window}, s.random.seed, s.random.stream,
                                s.num_logprobs ? uint64_t{*s.num_logprobs} : UINT64_MAX}) {
     writer.Put(value);
@@ -76,8 +76,8 @@ SKALD_INLINE Failure BadManifest(const std::string& what) {
   return Fail(ErrorCode::kDataLoss, "the snapshot's manifest contradicts itself: " + what);
 }
 
-// Checks that edits are an order of `tokens` tokens, each stored at one position that no other token has. They are read
-// whole, and nothing else is known of them.
+// Checks that edits are an order of `tokens` tokens, each stored at a position of its own. They must be read
+// completely, and nothing else is assumed about them.
 inline Result<void> CheckEdits(Segments edits, uint32_t tokens) {
   uint64_t total = 0, stored = 0;
   std::sort(edits.begin(), edits.end(), [](const Segment& a, const Segment& b) { return a.source < b.source; });
@@ -91,14 +91,14 @@ inline Result<void> CheckEdits(Segments edits, uint32_t tokens) {
   return BadManifest("edits of " + std::to_string(total) + " tokens, expected " + std::to_string(tokens));
 }
 
-// The positions from 0 on at which `table` stores the tokens of just these positions.
+// The leading positions at which `table` stores the tokens of exactly these positions.
 inline uint32_t TokensInPlace(const SavedTable& table) {
   if (table.edits.empty()) return table.tokens;
   return table.edits.front().source == 0 ? table.edits.front().length : 0;
 }
 
-// Returns how many chunks a group lists at most that begins at token `first`; an error where, beginning there, it would
-// lack what a token after the table's sees.
+// Returns the most chunks that a group may list if it begins at token `first`; an error if it would then lack state
+// that a token after the table's end sees.
 inline Result<size_t> CountChunks(const SavedTable& table, uint32_t first, const CacheGroup& group, bool lists_inputs,
                                   const std::string& name) {
   const uint32_t end = group.is_attention() ? table.StoredTokens() : table.tokens;
@@ -118,7 +118,7 @@ inline Result<size_t> CountChunks(const SavedTable& table, uint32_t first, const
   return first < end ? (end + kChunkTokens - 1) / kChunkTokens - first / kChunkTokens : 0;
 }
 
-// Reads the tables of a manifest, checking each number before it is relied upon.
+// Reads the tables of a manifest, checking each number before it is used.
 class TableReader {
  public:
   TableReader(ByteReader& reader, const CacheLayout& layout) : reader_(reader), layout_(layout) {}
@@ -166,7 +166,7 @@ class TableReader {
     for (uint32_t g = 0; lists_inputs && g < of_layers; ++g) {
       if (!layout_.groups()[g].is_replayed()) continue;
       if (table.groups[layout_.InputsOf(g)].first_token == table.groups[g].first_token) continue;
-      return BadManifest("inputs that do not follow on the state of group " + std::to_string(g));
+      return BadManifest("inputs that do not continue the state of group " + std::to_string(g));
     }
     return table;
   }
@@ -179,7 +179,7 @@ class TableReader {
     if (!reader_.ok()) return CutShort();
     SKALD_ASSIGN(const auto expected, CountChunks(table, saved.first_token, group, lists_inputs, name));
     if (chunks == 0 && expected > 0 && main != nullptr && group.is_attention()) {
-      // Its tokens are those of the conversation's own table, as far as that holds them where they were.
+      // Its tokens are those of the conversation's own table, up to the first position where that table stores others.
       if (saved.first_token >= main->groups[g].first_token && table.tokens <= TokensInPlace(*main)) return saved;
       return BadManifest("a resume point relies on tokens that the snapshot does not hold");
     }
@@ -195,7 +195,7 @@ class TableReader {
   const CacheLayout& layout_;
 };
 
-// True if a cache can go on from the first `tokens` tokens of `table`, where groups that list nothing are `main`'s.
+// True if a cache can continue from the first `tokens` tokens of `table`; groups that list nothing are `main`'s.
 inline bool CanResume(const SavedTable& table, const SavedTable& main, const CacheLayout& layout, uint32_t tokens) {
   if (tokens > table.tokens || !table.edits.empty()) return false;
   for (size_t g = 0; g < table.groups.size(); ++g) {
@@ -245,14 +245,14 @@ SKALD_INLINE std::vector<std::byte> EncodeManifest(const Manifest& manifest) {
 
 namespace internal {
 
-// Reads what says whose state it is. Errors as DecodeManifest.
+// Reads the identity of the state. Errors as DecodeManifest.
 inline Result<void> ReadKind(ByteReader& reader, const StateKind& expected, Manifest& manifest) {
   const auto version = reader.Get<uint32_t>();
   if (reader.ok() && version == 1) {
     return Fail(ErrorCode::kUnsupported,
                 "the snapshot is of an earlier release, which did not write down all facts of the model that it was "
                 "computed with: its manifest has version 1, this Skald reads version " +
-                    std::to_string(kManifestVersion) + ". Compute the conversation anew");
+                    std::to_string(kManifestVersion) + ". Compute the conversation again");
   }
   if (reader.ok() && version != kManifestVersion) {
     return Fail(ErrorCode::kUnsupported, "the snapshot's manifest has version " + std::to_string(version) +

@@ -40,14 +40,14 @@ SKALD_INLINE Result<Manifest> OpenManifest(const ChunkKey& key, std::span<const 
   return DecodeManifest(chunk->content, kind, layout, pool.runtime().max_tokens);
 }
 
-// Takes bytes from any source. Memory grows with what really comes, and is used again.
+// Reads bytes from any source. Memory grows only with bytes that have arrived, and is reused.
 class SourceReader {
  public:
   explicit SourceReader(ByteSourceRef source) : source_(source) {}
 
   Result<void> Read(std::span<std::byte> bytes) const { return source_.Read(bytes); }
 
-  // The next `count` bytes, put into `room`.
+  // Reads the next `count` bytes into `room`.
   Result<std::span<const std::byte>> Take(uint64_t count, ChunkBytes& room) {
     uint64_t taken = 0;
     while (taken < count) {
@@ -63,7 +63,7 @@ class SourceReader {
   ByteSourceRef source_;
 };
 
-// The same from bytes in memory, where nothing need be copied.
+// The same from bytes in memory, without a copy.
 class BufferReader {
  public:
   explicit BufferReader(std::span<const std::byte> bytes) : source_(bytes) {}

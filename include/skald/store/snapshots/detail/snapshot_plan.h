@@ -35,7 +35,7 @@ SKALD_INLINE Result<SnapshotPlan> SnapshotPlan::Make(const KVCache& cache, const
   auto table = plan.AddTable(*tables.front(), nullptr);
   if (!table) return Failure(table.error());
   plan.manifest_.table = std::move(*table);
-  // Newest first: a reader that lacks memory gives up the oldest.
+  // Newest first: a reader that lacks memory drops the oldest.
   for (auto point = tables.rbegin(); point + 1 != tables.rend(); ++point) {
     table = plan.AddTable(**point, &plan.manifest_.table);
     if (!table) return Failure(table.error());
@@ -117,7 +117,7 @@ SKALD_INLINE Result<void> SnapshotPlan::AddInputs(const BlockTable& table, uint3
 
 SKALD_INLINE Result<void> SnapshotPlan::AddBlock(const BlockTable& table, uint32_t g, BlockId block,
                                                  const Result<ChunkKey>& name, uint32_t position, SavedGroup& group) {
-  // Lossy codecs are for keys and values: what is rounded in a state stays wrong for ever.
+  // Lossy codecs are for keys and values: an error in a recurrent state would persist for ever.
   const ChunkCodec codec = codec_ == ChunkCodec::kInt8Zstd ? ChunkCodec::kSplitZstd : codec_;
   return Add({{}, {ChunkKind::kResumePoint, ChunkElement::kF32, codec}, &table, g, 0, 0, block}, name, position, group);
 }
@@ -128,7 +128,7 @@ SKALD_INLINE Result<void> SnapshotPlan::AddTokens(const BlockTable& table, uint3
   for (uint32_t begin = group.first_token / kChunkTokens * kChunkTokens; begin < stored; begin += kChunkTokens) {
     const uint32_t first = std::max(begin, first_tile), end = std::min(begin + kChunkTokens, stored);
     const ChunkFormat format{ChunkKind::kTokens, ChunkElementOf(pool_->runtime().kv_type), codec_};
-    // Positions after the last token have no name in the chain; what is stored there is named by its content.
+    // Positions after the last token have no key in the chain; their state is named by its content.
     const bool has_name = end <= chain_.tokens().size();
     const auto key = has_name ? chain_.TokensKey(g, first, end) : Result<ChunkKey>(ChunkKey{});
     SKALD_TRY(Add({{}, format, &table, g, first, end, 0}, key, end, group));

@@ -66,7 +66,7 @@ SKALD_INLINE void Checkpoint::SortByName() {
 
 namespace internal {
 
-// Checks that each shard (`files`, in the order of `shards`) holds what the index says it does.
+// Checks that each shard (`files`, in the order of `shards`) holds the tensors that the index lists for it.
 inline Result<void> CheckPromises(const std::filesystem::path& index, const ShardIndex& shards,
                                   const std::vector<SafetensorsFile>& files) {
   auto file = files.begin();

@@ -86,13 +86,13 @@ inline uint64_t ReadGgufAlignment(const nlohmann::json& metadata, GgufCursor& cu
   return kDefault;
 }
 
-// Places the tensors of a file of `file_size` bytes behind its header, which ends at the cursor.
+// Sets the offsets of the tensors of a file of `file_size` bytes after its header, which ends at the cursor.
 inline void PlaceGgufTensors(uint64_t alignment, size_t file_size, std::vector<GgufTensor>& tensors,
                              GgufCursor& cursor) {
   const auto aligned = [alignment](uint64_t offset) { return (offset + alignment - 1) / alignment * alignment; };
   const uint64_t data_begin = aligned(cursor.position());
   uint64_t expected = 0;             // offset of the next tensor; at most a little larger than the file
-  uint64_t end = cursor.position();  // of what was found so far
+  uint64_t end = cursor.position();  // of the tensors so far
   for (GgufTensor& tensor : tensors) {
     const auto complain = [&](std::initializer_list<std::string_view> what) {
       cursor.Complain(Concat({"tensor ", QuotedName(tensor.name), Concat(what)}));
@@ -115,7 +115,7 @@ inline void PlaceGgufTensors(uint64_t alignment, size_t file_size, std::vector<G
       Concat({"the last tensor ends at byte ", std::to_string(end), ", but the file has ", std::to_string(file_size)}));
 }
 
-// Complains of two tensors of one name.
+// Reports two tensors of one name.
 inline void CheckGgufNames(const std::vector<GgufTensor>& tensors, GgufCursor& cursor) {
   std::vector<std::string_view> names;
   for (const GgufTensor& tensor : tensors) names.push_back(tensor.name);

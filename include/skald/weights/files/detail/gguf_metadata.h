@@ -24,10 +24,10 @@ SKALD_INLINE const GgufArray* GgufMetadata::Array(std::string_view name) const {
 
 namespace internal {
 
-// Arrays may hold arrays. Deeper than any file goes.
+// Deepest nesting of arrays; no file needs as much.
 inline constexpr size_t kMaxGgufNesting = 4;
 
-// Many times what any file has. Each takes more memory than bytes of the file.
+// Many times as many as in any file. Each takes more memory than bytes of the file.
 inline constexpr uint64_t kMaxGgufValues = 1 << 16;
 
 // Returns the bytes that a value of this type takes at least, or 0 with a complaint if there is no such type.
@@ -47,7 +47,7 @@ inline bool ReadGgufBool(GgufCursor& cursor, std::string_view name) {
 
 inline GgufArray ReadGgufArray(GgufCursor& cursor, std::string_view name, size_t nesting);
 
-// Passes by the elements of an array; complains of those that cannot be decoded.
+// Skips the elements of an array; reports those that cannot be decoded.
 inline void SkipGgufElements(GgufCursor& cursor, GgufValueType type, uint64_t count, std::string_view name,
                              size_t nesting) {
   switch (type) {
@@ -61,7 +61,7 @@ inline void SkipGgufElements(GgufCursor& cursor, GgufValueType type, uint64_t co
       for (uint64_t i = 0; i < count && cursor.ok(); ++i) (void)ReadGgufArray(cursor, name, nesting + 1);
       break;
     default:
-      cursor.Skip(static_cast<size_t>(count) * LeastGgufBytes(cursor, type, name));  // Count made sure of them
+      cursor.Skip(static_cast<size_t>(count) * LeastGgufBytes(cursor, type, name));  // Count checked that they fit
   }
 }
 

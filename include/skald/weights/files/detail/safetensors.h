@@ -22,8 +22,7 @@ namespace skald {
 
 namespace internal {
 
-// Returns the bits per element of a dtype of the format, or nothing for a name that is not known
-// here.
+// Returns the bits per element of a dtype of the format, or nothing for an unknown name.
 inline std::optional<uint64_t> SafetensorsBits(std::string_view dtype) {
   struct Entry {
     std::string_view name;
@@ -59,8 +58,7 @@ inline std::string CheckSafetensorsEntry(const SafetensorsEntry& entry, uint64_t
   if (entry.end > data_size) {
     return Concat({offsets, " reach past the data section, which has ", std::to_string(data_size), " bytes"});
   }
-  // An element type from a newer version of the format matters only if somebody asks for this
-  // tensor.
+  // An element type from a newer version of the format is an error only if the tensor is needed.
   const std::optional<uint64_t> bits = SafetensorsBits(entry.dtype_name);
   if (!bits) return "";
   const std::optional<uint64_t> total = TotalBits(entry.shape, *bits);
@@ -74,8 +72,8 @@ inline std::string CheckSafetensorsEntry(const SafetensorsEntry& entry, uint64_t
   return "";
 }
 
-// Checks that the entries cover a data section of `data_size` bytes without hole or overlap.
-// Returns a complaint that names the tensor, or "".
+// Checks that the entries cover a data section of `data_size` bytes without hole or overlap. Returns a complaint that
+// names the tensor, or "".
 inline std::string CheckTiling(std::span<const SafetensorsEntry> entries, uint64_t data_size) {
   std::vector<const SafetensorsEntry*> in_file_order;
   for (const SafetensorsEntry& entry : entries) in_file_order.push_back(&entry);

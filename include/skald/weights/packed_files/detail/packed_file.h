@@ -102,14 +102,14 @@ SKALD_INLINE uint64_t PackedFile::EndOfTable() const {
 
 namespace internal {
 
-// Goes through the parameters of a file and those of a list, which it calls with one after the other.
+// Visits the parameters of a file together with those of a list, which calls it with one after the other.
 class ParameterMapper {
  public:
-  // Matrices that can lie in the file do so if `in_place`; else they are copied.
+  // Matrices that can be used in place are if `in_place`; others are copied.
   ParameterMapper(std::shared_ptr<const PackedFile> file, const RankShare& share, bool in_place)
       : file_(std::move(file)), share_(share), in_place_(in_place) {}
 
-  // Takes what the next parameter of the file has for one that Fits.
+  // Takes the content of the file's next parameter for one that Fits.
   void operator()(const MatrixParameter& parameter) {
     const PartitionedRows here = RowsHere(parameter, share_);
     const PackedParameter& found = Next();
@@ -133,7 +133,7 @@ class ParameterMapper {
     KeepPartitioned(parameter, share_);
   }
 
-  // Whether the file's parameters are those of the whole model that `list` is of, as long as those are.
+  // Whether the file's parameters are those of the whole model of `list`, up to the end of the list.
   bool Fits(const ParameterList& list) {
     next_ = 0;
     const auto fits = [&](const Parameter& parameter) {
@@ -166,7 +166,7 @@ class ParameterMapper {
   }
   bool NextFits(const VectorParameter& parameter) { return NextFits(parameter.size(), 0); }
 
-  // Rows of a matrix. Those of whole panels that follow each other stay where they are.
+  // Rows of a matrix. Consecutive whole panels are used in place.
   Matrix TakeRows(const PackedParameter& found, std::span<const PartitionedRange> ranges) const {
     const auto dtype = static_cast<DType>(found.dtype);
     const std::span<const std::byte> whole = file_->BytesOf(found.range);

@@ -45,8 +45,8 @@ SKALD_INLINE std::vector<std::byte> TableBytes(const PackedTable& table) {
   return writer.bytes();
 }
 
-// Refuses a header that is not that of a whole packed file of this version for this machine. All versions have a header
-// of this shape, so damage is told from another version.
+// Refuses a header that is not that of a whole packed file of this version for this machine. All versions have the same
+// form of header, so damage is distinguished from another version.
 inline Result<void> CheckPackedHeader(const PackedHeader& header, uint64_t file_bytes) {
   const auto version = [](uint32_t found, uint32_t expected, const char* what) {
     return Fail(ErrorCode::kUnsupported, Concat({"it has version ", std::to_string(found), " of ", what, ", expected ",
@@ -85,8 +85,8 @@ SKALD_INLINE bool ReadTable(std::span<const std::byte> bytes, PackedTable& table
   return reader.Finished() && dtype <= UINT8_MAX;
 }
 
-// Whether all that the table names follows each other from `end` on, the end of the table, to the end of a file of so
-// many bytes: so every byte of the file is of the header, the table, one range, or the padding before it.
+// Whether the table's ranges follow each other from `end`, the end of the table, to the end of a file of so many bytes:
+// every byte of the file belongs to the header, the table, one range, or the padding before it.
 inline bool RangesFillFile(const PackedTable& table, uint64_t end, uint64_t file_bytes) {
   const auto follows = [&end, file_bytes](const PackedRange& range) {
     const uint64_t begin = PackedOffset(end, range.bytes);

@@ -24,7 +24,7 @@ namespace skald {
 
 namespace internal {
 
-// Lays out contents one after the other, from `begin` on.
+// Assigns offsets to contents one after the other, from `begin` on.
 class PackedArrangement {
  public:
   explicit PackedArrangement(uint64_t begin) : end_(begin) {}
@@ -41,7 +41,7 @@ class PackedArrangement {
   uint64_t end_;
 };
 
-// A packed file that is about to be written.
+// A packed file before it is written.
 struct PackedPlan {
   PackedTable table;
   std::vector<std::span<const std::byte>> contents;  // of the attachments, then of the parameters
@@ -64,7 +64,7 @@ struct PackedPlan {
   }
 };
 
-// Refers to what `list` does and to `origin`.
+// Refers to the weights of `list` and to `origin`.
 inline PackedPlan PlanPackedFile(const ParameterList& list, const PackedOrigin& origin) {
   PackedPlan plan;
   plan.table.name = origin.name;
@@ -99,7 +99,7 @@ SKALD_INLINE Result<void> WritePackedFile(const std::filesystem::path& path, con
     internal::PackedPlan plan = internal::PlanPackedFile(list, origin);
     const std::vector<PackedRange*> ranges = plan.Ranges();
     PackedHeader header;
-    header.table_bytes = internal::TableBytes(plan.table).size();  // the same whatever the ranges are
+    header.table_bytes = internal::TableBytes(plan.table).size();  // its size does not depend on the ranges
     internal::PackedArrangement arrangement(sizeof(header) + header.table_bytes);
     for (size_t i = 0; i < ranges.size(); ++i) *ranges[i] = arrangement.Add(plan.contents[i]);
     header.file_bytes = arrangement.end();
@@ -107,7 +107,7 @@ SKALD_INLINE Result<void> WritePackedFile(const std::filesystem::path& path, con
     header.table_checksum = Xxh64(table);
     header.checksum = internal::ChecksumOf(header);
 
-    auto sink = FileSink::CreateAnew(path, 0644);  // weights are no secret
+    auto sink = FileSink::CreateAnew(path, 0644);  // weights are not secret
     if (!sink) return Failure(sink.error());
     SKALD_TRY(sink->Write(std::as_bytes(std::span(&header, 1))));
     SKALD_TRY(sink->Write(table));

@@ -56,8 +56,8 @@ SKALD_INLINE std::vector<std::byte> DecodedRows(std::span<const std::byte> rows,
   return decoded;
 }
 
-// The codes of 32 weights in 16 bytes, neighbours in one byte, become those of a block of GGUF files (gguf_blocks.h),
-// where a byte holds codes that are 16 apart: byte i of either holds two of the four codes that two bytes here hold.
+// Converts 32 codes in 16 bytes, with neighbours in one byte, to the order of GGUF files' blocks (gguf_blocks.h), whose
+// bytes hold codes that are 16 apart. Byte i of a result holds two of the four codes that two source bytes hold.
 inline void WriteMxfp4Block(const std::byte* codes, std::byte scale, std::byte* block) {
   *block++ = scale;
   for (size_t i = 0; i < 16; i += 2) {

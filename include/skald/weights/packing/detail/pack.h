@@ -42,8 +42,8 @@ SKALD_INLINE Matrix PackMatrix(std::span<const PackSource> sources, size_t cols,
   size_t rows = 0;
   for (const PackSource& source : sources) rows += source.rows;
   Matrix matrix(rows, cols, packer.type);
-  // Slabs of about 32 MB give a progress report several times a second, and keep handing out the
-  // work negligible.
+  // Slabs of about 32 MB give a progress report several times a second, and keep the cost of distributing the work
+  // negligible.
   constexpr size_t kSlabElements = size_t{1} << 24;
   const size_t slab = std::max<size_t>(1, kSlabElements / (kLanes * std::max<size_t>(1, matrix.padded_cols)));
   for (size_t begin = 0; begin < matrix.NumPanels(); begin += slab) {

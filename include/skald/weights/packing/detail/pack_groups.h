@@ -64,7 +64,7 @@ SKALD_INLINE WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A
 SKALD_INLINE void StoreScale(float scale, uint16_t& half) { half = ToHalf(scale); }
 
 SKALD_INLINE void StoreScale(float scale,
-                             uint8_t& exponent) {  // a power of two; one that counts as zero becomes the least
+                             uint8_t& exponent) {  // a power of two; a value that counts as zero becomes the least one
   exponent = static_cast<uint8_t>((std::bit_cast<uint32_t>(scale) >> 23) + 1);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of the rows of a query or key projection. RoPE turns them in pairs, which Skald, like Hugging Face, has
-// half a head apart: i and i + head_dim / 2. GGUF files of the Llama lineage have them side by side, as Meta's first
-// code had: 2 * i and 2 * i + 1.
+// The order of the rows of a query or key projection. RoPE rotates them in pairs, which in Skald, as in Hugging Face,
+// are half a head apart: i and i + head_dim / 2. In GGUF files of the Llama lineage they are neighbours, as in Meta's
+// original code: 2 * i and 2 * i + 1.
 
 #ifndef SKALD_WEIGHTS_PACKING_DETAIL_ROPE_ROWS_H_
 #define SKALD_WEIGHTS_PACKING_DETAIL_ROPE_ROWS_H_
@@ -14,7 +14,7 @@
 
 namespace skald::internal {
 
-// Returns a copy of `bytes`, `rows` rows with pairs side by side, with the pairs of each head of `head_dim` rows moved
+// Returns a copy of `bytes`, `rows` rows with adjacent pairs, with the pairs of each head of `head_dim` rows moved
 // apart. `head_dim` is even and divides `rows`.
 inline std::vector<std::byte> WithRopePairsApart(std::span<const std::byte> bytes, size_t rows, size_t head_dim) {
   std::vector<std::byte> moved(bytes.size());
