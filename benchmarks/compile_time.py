@@ -59,7 +59,7 @@ def including(*headers):
     return text
 
 
-# What is compiled: a name, the text of one source, and whether the library is compiled apart where a checkout can.
+# A case: a name, the text of one source, and whether the library is compiled separately if a checkout can.
 SOURCES = {
     "nothing": ("a file that includes <iostream>", lambda repository: "#include <iostream>\nint main() {}\n", False),
     "hello": ("hello world, headers alone", hello, False),

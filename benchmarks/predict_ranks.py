@@ -20,7 +20,7 @@ import math
 
 
 def rows(path):
-    """What was measured, by what a table calls it."""
+    """The measurements, by their names in a table."""
     report = json.load(open(path))
     tests = {}
     for row in report["rows"]:

@@ -50,7 +50,7 @@ std::string Names(int64_t targets) {
   return names;
 }
 
-// What follows `flag` in the argument that begins with it.
+// The text after `flag` in the argument that begins with it.
 std::optional<std::string_view> Argument(std::string_view flag, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];

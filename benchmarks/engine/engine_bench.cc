@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an engine's two bets win: guesses from the prompt (PromptLookup) beside plain decoding, and a conversation that
-// comes back from a store beside its prompt computed again. A TinyLlama-shaped model with random weights; it would
-// write no sense, so the text that guesses are made for is given, token by token, by a filter that allows nothing else:
-// guesses are then as right and as wrong as they are where a model writes that text, and every row is computed.
+// The gain of an engine's two speculations: guesses from the prompt (PromptLookup) beside plain decoding, and a
+// conversation loaded from a store beside its prompt computed again. A TinyLlama-shaped model with random weights would
+// write no sense. So a filter that allows nothing else gives the text, token by token: guesses are then as right and as
+// wrong as for a model that writes that text, and every row is computed.
 
 #include <benchmark/benchmark.h>
 
@@ -54,7 +54,7 @@ class OneText : public TokenFilter {
   std::vector<uint64_t> words_;
 };
 
-// What is asked, and what the model writes.
+// The prompt, and the model's answer.
 struct Task {
   Tokens prompt, answer;
 };
@@ -96,7 +96,7 @@ Task Quoting() {
 // A text that has nothing of the prompt but the words.
 Task Writing() { return {Prose(kPromptTokens, 3, 30000.0), Prose(kAnswerTokens, 4, 30000.0)}; }
 
-// A text of few words in no order: what stood behind them before is never a good guess.
+// A text of few words in no order: the earlier words after them are never a good guess.
 Task Misleading() { return {Prose(kPromptTokens, 5, 12.0), Prose(kAnswerTokens, 6, 12.0)}; }
 
 struct Server {

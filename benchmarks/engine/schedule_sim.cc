@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What policies are worth: the engine's scheduler on simulated users, as Markdown tables and CSV. Nothing is computed;
-// a step takes the time that a cost model says (simulation/simulated_engine.h).
+// The effects of policies: the engine's scheduler on simulated users, as Markdown tables and CSV. Nothing is computed;
+// a cost model gives the time of a step (simulation/simulated_engine.h).
 
 #include <CLI/CLI.hpp>
 

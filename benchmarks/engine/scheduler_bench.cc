@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a schedule costs, against the number of requests that run: it is made before every step. As many wait as run;
-// one in eight that run computes a prompt; the others write, with drafts or without; a step's time is limited.
+// The cost of a schedule, against the number of running requests: it is made before every step. As many wait as run;
+// one in eight of the running ones computes a prompt; the others write, with drafts or without; a step's time is
+// limited.
 
 #include <benchmark/benchmark.h>
 

@@ -23,7 +23,7 @@
 
 namespace skald {
 
-// What one run of a kernel cannot do without.
+// The required properties of one run of a kernel.
 struct KernelWork {
   double bytes = 0;      // read from memory
   double f32_flops = 0;  // in float

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What bounds a computation on this machine, measured rather than looked up: reading memory, and multiplying and adding
-// in registers.
+// The limits of a computation on this machine, measured rather than looked up: reading memory, and multiplying and
+// adding in registers.
 
 #ifndef SKALD_BENCHMARKS_MACHINE_MACHINE_LIMITS_H_
 #define SKALD_BENCHMARKS_MACHINE_MACHINE_LIMITS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What caches cost beside the arithmetic: forking and planning a step in time, a conversation in bytes, against its
+// The cost of caches beside the arithmetic: forking and planning a step in time, a conversation in bytes, against its
 // length. No token state is computed or read.
 
 #include <benchmark/benchmark.h>

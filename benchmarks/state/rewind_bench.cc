@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What going back costs recurrent layers: steps that verify eight drafted tokens of which some are rejected, with
-// states kept and with inputs replayed. Four layers of a real model each, weights and all; `bytes` is what the cache of
-// one conversation holds at most.
+// The cost of rewinding recurrent layers: steps that verify eight drafted tokens of which some are rejected, with
+// states kept and with inputs replayed. Four layers of a real model each, with weights; `bytes` is the largest size of
+// the cache of one conversation.
 
 #include <benchmark/benchmark.h>
 

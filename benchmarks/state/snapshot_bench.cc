@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What snapshots cost: saving and loading a conversation of TinyLlama's shape beside a plain copy of as many bytes,
-// their size, and saving again after a turn against what was said before. Keys and values are random numbers, which
-// compress about as badly as real ones; nothing is computed.
+// The cost of snapshots: saving and loading a conversation of TinyLlama's shape beside a plain copy of as many bytes,
+// their size, and saving again after a turn. Keys and values are random numbers, which compress about as badly as real
+// ones; nothing is computed.
 
 #include <benchmark/benchmark.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keeping state costs: chunks encoded and decoded, beside a plain copy of the same bytes, and put into and read
-// from a folder, beside what the disk does. Every rate is of content, not of what is stored.
+// The cost of keeping state: chunks encoded and decoded, beside a plain copy of the same bytes, and put into and read
+// from a folder, beside the disk's own speed. Every rate is of content, not of stored bytes.
 
 #include <benchmark/benchmark.h>
 

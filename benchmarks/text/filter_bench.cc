@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a token filter costs: compiling a grammar, and for each token of a text Accept and Allowed together, as its
+// The cost of a token filter: compiling a grammar, and for each token of a text Accept and Allowed together, as its
 // median and 99th percentile in microseconds. Cold: a grammar that was compiled just now and has seen no text. Warm:
 // one that has seen this text before. Environment:
 //   SKALD_TOKENIZER  a tokenizer.json or tokenizer.model; without it, 150,000 made-up tokens

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What turning text into ids costs: English text, one word of many equal letters, loading a tokenizer and opening its
-// binary form; and what split patterns take of that, by scanners and by regular expressions. Environment:
+// The cost of turning text into ids: English text, one word of many equal letters, loading a tokenizer and opening its
+// binary form; and the share of split patterns, by scanners and by regular expressions. Environment:
 //   SKALD_TOKENIZER  a tokenizer.json or tokenizer.model; the small one of the tests without it
 //   SKALD_TEXT       a file of text; without it, words of the tests' corpus in a random order
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loading computes: tensors of a file brought into the order in which they are multiplied, quantised where a type
-// is asked for that the file does not have. Bytes are those of the file, beside a plain copy of as many. One core.
+// The computations of loading: tensors of a file brought into the order in which they are multiplied, and quantised if
+// a type is requested that the file does not have. Bytes are those of the file, beside a plain copy of as many. One
+// core.
 
 #include <benchmark/benchmark.h>
 

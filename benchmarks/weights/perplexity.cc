@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each type of weights, and of cached keys and values, costs in quality: the perplexity of the demo model on a
+// The cost in quality of each type of weights, and of cached keys and values: the perplexity of the demo model on a
 // text of one document per line.
 //
 //   perplexity FILE [FOLDER OF THE MODEL [MODEL.gguf...]]

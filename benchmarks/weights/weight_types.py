@@ -5,8 +5,7 @@
 usage: weight_types.py MATMUL_BENCH [TARGET...]
 
 Runs matmul_bench on one core: one row, which decoding is bound by, and 512, as in a prompt, of TinyLlama's gate and up
-projections. Shows the share of the speed of memory for one row, and GFLOP/s or GOP/s for 512. Types that files alone have
-stand beside the one that they are kept as; bits are those of one weight, its scales included.
+projections. Shows the share of the speed of memory for one row, and GFLOP/s or GOP/s for 512. Types that occur only in files are beside the one that they are kept as; bits are those of one weight, its scales included.
 """
 
 import json

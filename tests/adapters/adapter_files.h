@@ -124,7 +124,7 @@ inline ModelWeights MergedWeights(const ModelSpec& spec, uint64_t seed, const Te
   return weights;
 }
 
-// What PEFT writes of such an adapter.
+// The adapter_config.json that PEFT writes for such an adapter.
 inline nlohmann::json PeftSettings(size_t rank) {
   return {{"peft_type", "LORA"},
           {"base_model_name_or_path", "somebody/some-model"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What models compute with adapters: what they would with the products merged into their weights, and one answer,
-// whatever is computed beside it.
+// The outputs of models with adapters: those with the products merged into their weights, and the same bits whatever
+// else is in the batch.
 
 #include <algorithm>
 #include <cstdint>

@@ -74,7 +74,7 @@ size_t HeadDim(const ModelSpec& spec) {
   return static_cast<size_t>(spec.blocks.front().layers.front().As<Attention>()->head_dim);
 }
 
-// What the adapter's matrices come to, in double: one after the other, [rows, cols] each.
+// The products of the adapter's matrices, in double: one after the other, [rows, cols] each.
 std::vector<double> Products(const Adapter& adapter) {
   std::vector<double> products;
   for (const LowRank& low : adapter.low_ranks) {
@@ -89,7 +89,7 @@ std::vector<double> Products(const Adapter& adapter) {
   return products;
 }
 
-// What the query's pair alone comes to, at its first weight.
+// The first element of the product of the query's pair alone.
 double FirstProduct(const Result<Adapter>& adapter) {
   if (!adapter) FAIL(adapter.error().message);
   return Products(*adapter).front();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Adapters for the checkpoints of every family, tensor by tensor as PEFT names them, against checkpoints into whose
-// files the products were merged, W + scale * B * A, as PEFT merges them. What reads names and orders of rows of
-// checkpoints is compared with the original implementations in tests/golden/.
+// files the products were merged, W + scale * B * A, as PEFT merges them. The readers of names and orders of rows are
+// compared with the original implementations in tests/golden/.
 
 #include <cstdint>
 #include <cstring>

@@ -27,7 +27,7 @@ struct Conversation {
     REQUIRE(model.Forward(*cache, tokens, workspace, {.adapters = {&adapter}}));
   }
 
-  // What it says to a further token.
+  // Its logits after a further token.
   std::vector<float> Next(KVCache& of) {
     const std::vector<int32_t> token = {1};
     const auto logits = model.Forward(of, token, workspace, {.adapters = {&adapter}});

@@ -76,7 +76,7 @@ void FailEachInConversation(const SmallModel& small, const std::string& name, Ca
       [](Conversation& scene, const auto&) { return scene.GoOn(); });
 }
 
-// What planner and executor do, but for the way between them.
+// The work of planner and executor, without the transport between them.
 Result<void> ExecuteElsewhere(Conversation& scene, std::span<const int32_t> tokens) {
   const auto step = Step::Begin(Batch().Add(scene.cache, tokens), 16);
   if (!step) return Failure(step.error());

@@ -74,7 +74,7 @@ class Serving {
     }
   }
 
-  // What all requests got when they are at their ends, and what is left of them.
+  // The answers of all requests when they are at their ends, and the state that is left.
   std::string GoOn() {
     for (uint32_t steps = 0; engine->has_work(); ++steps) {
       REQUIRE(steps < 1000);

@@ -26,7 +26,7 @@ namespace skald::testing {
 
 namespace failing {
 
-// What is tried now, for a message should the program end.
+// The present case, for a message if the program ends.
 inline std::string trying;
 
 // How many allocations have failed, told in the end.
@@ -75,9 +75,9 @@ std::optional<std::string> Try(Make make, Call call, Look look, const std::strin
 
 }  // namespace failing
 
-// Holds `call` to the law. make() returns a pointer to all that it works on, call(scene) a Result, and
-// look(scene, result) a string of what the call gave and left behind. What an error must not change is scene.State(),
-// a string, if there is such a function.
+// Holds `call` to the law. make() returns a pointer to its objects, call(scene) returns a Result, and look(scene,
+// result) a string of its result and side effects. scene.State(), if there is such a function, is a string of the state
+// that an error must not change.
 template <class Make, class Call, class Look>
 void FailEachAllocation(const std::string& name, Make make, Call call, Look look) {
   std::set_terminate(failing::TellWhatEndedIt);

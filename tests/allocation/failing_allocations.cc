@@ -26,8 +26,8 @@ struct CodeRange {
   uintptr_t begin = 0, end = 0;
 };
 
-// SentencePiece's protocol buffers are not written for memory that runs out: their destructors crash afterwards, and
-// nothing that calls them can help it. What they allocate for themselves does not fail.
+// SentencePiece's protocol buffers do not handle failing allocations: their destructors crash afterwards, and no caller
+// can prevent it. Their own allocations do not fail here.
 CodeRange SentencePieceCode() {
   CodeRange range;
   dl_iterate_phdr(

@@ -94,7 +94,7 @@ struct Prompts : Scene {
       REQUIRE(prompts->Insert(prompt, *logits));
     }
   }
-  // What the prompt cache is worth: it holds no more than it says, and gives all of it back.
+  // The prompt cache's accounting: it holds no more than it reports, and gives all of it back.
   std::string Empty() {
     const PromptCacheStats stats = prompts->stats();
     std::string text = std::to_string(stats.entries) + " of " + std::to_string(stats.bytes) + State();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What conversations of these tests run on: one model of each kind, and caches with everything that a cache can keep.
+// The models and caches of these tests' conversations: one model of each kind, and caches with everything that a cache
+// can keep.
 
 #ifndef SKALD_TESTS_ALLOCATION_THE_MODEL_H_
 #define SKALD_TESTS_ALLOCATION_THE_MODEL_H_

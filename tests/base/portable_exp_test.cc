@@ -16,7 +16,7 @@ static_assert(PortableExp(-701.0) == 0.0);
 
 bool IsAccurate(double x) {
   const long double expected = std::exp(static_cast<long double>(x));
-  // What the header promises, and one unit in the last place for the C library.
+  // The error bound of the header, plus one unit in the last place for the C library.
   const long double error = 2 * 0x1.0p-53L + std::numeric_limits<long double>::epsilon();
   return std::abs(PortableExp(x) - expected) <= error * expected;
 }

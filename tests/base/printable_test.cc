@@ -12,7 +12,7 @@ namespace printable_test {
 TEST_CASE("what can be shown stays as it is") {
   CHECK(Printable("").empty());
   CHECK(Printable("a <b> \xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80") == "a <b> \xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80");
-  CHECK(Printable("\xC2\xA0") == "\xC2\xA0");  // the first character behind the control characters
+  CHECK(Printable("\xC2\xA0") == "\xC2\xA0");  // the first character after the control characters
 }
 
 TEST_CASE("control characters and bytes that form no character become question marks") {

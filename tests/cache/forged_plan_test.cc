@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans of steps that replay a rewound recurrence, as somebody else may have written them: inputs that are not there,
-// states that nothing leads to and blocks beyond the pool are refused before anything is read.
+// Forged plans of steps that replay a rewound recurrence: missing inputs, states that nothing leads to and blocks
+// beyond the pool are refused before anything is read.
 
 #include <cstddef>
 #include <cstdint>

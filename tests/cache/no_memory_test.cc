@@ -106,7 +106,7 @@ TEST_CASE("a step that finds no memory keeps the resume points that would have g
   FailEachAllocation([&](int64_t after) {
     KVCache cache = *CreateKVCache(ToyLayout(40, /*recurrent=*/true), runtime);
     REQUIRE(ToyForward(cache, Counting(0, 170)));
-    for (const size_t group : {0, 2}) {  // the rest of the pool is someone else's
+    for (const size_t group : {0, 2}) {  // other caches use the rest of the pool
       while (cache.pool()->Allocate(group)) {
       }
     }

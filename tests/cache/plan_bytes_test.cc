@@ -31,7 +31,7 @@ std::vector<int32_t> Counting(uint32_t count) {
   return tokens;
 }
 
-// What a conversation goes through, on a pool without bytes, and what it leaves behind.
+// A sequence of operations on a conversation, on a pool without bytes, and the resulting state.
 struct Scene {
   explicit Scene(bool recurrent) : pool(*CreateLedgerPool(TinyLayout(recurrent), kRuntime)) {
     KVCache cache = *CreateKVCache(pool);

@@ -136,7 +136,7 @@ TEST_CASE("a batch that does not fit costs no sequence a resume point") {
     CHECK(*b.ResumePoints() == points_of_b);
     CHECK(pool->usage().used_bytes == used);
     CHECK(other_pool->usage().used_bytes == other_used);
-    // What fits takes its room from the sequence's own resume points, and no more of them than it needs.
+    // A step that fits takes room from the sequence's own resume points, and only as many as it needs.
     REQUIRE(ToyForward(b, kTokens));
     CHECK(b.ResumePoints()->size() == points_of_b.size() - 1);
     CHECK(b.ResumePoints()->back() == ResumeRange{203, 203});

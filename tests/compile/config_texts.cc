@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a source file with the Config that ConfigText gives for each reference checkpoint, and for a model that has no
-// short form. The file asserts that each Config stands for the model that it was made of, and that no check refuses it.
+// short form. The file asserts that each Config equals the model that it was made from, and that no check refuses it.
 //   config_texts FOLDER_OF_CHECKPOINTS > texts.cc
 
 #include <algorithm>

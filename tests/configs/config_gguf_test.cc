@@ -21,7 +21,7 @@ namespace config_gguf_test {
 
 using nlohmann::json;
 
-// What GGUF files call the architecture of a Config of this type, or "" for families that are none of theirs here.
+// The architecture of a Config of this type in GGUF files, or "" for families that have none here.
 std::string GgufArchitecture(std::string_view model_type) {
   if (model_type == "mistral" || model_type == "mixtral") return "llama";
   if (model_type == "qwen3_moe") return "qwen3moe";

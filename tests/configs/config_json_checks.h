@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of readers of config.json share.
+// Shared by the tests of readers of config.json.
 
 #ifndef SKALD_TESTS_CONFIGS_CONFIG_JSON_CHECKS_H_
 #define SKALD_TESTS_CONFIGS_CONFIG_JSON_CHECKS_H_

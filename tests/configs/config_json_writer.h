@@ -22,7 +22,7 @@
 
 namespace skald::testing {
 
-// In what the models that two short forms stand for differ.
+// The differences of the models of two short forms.
 inline std::vector<std::string> Differences(const ShortForm& a, const ShortForm& b) {
   return skald::Differences(Expand(a), Expand(b));
 }
@@ -117,7 +117,7 @@ inline nlohmann::json RecurrentGemmaJson(const ShortForm& a) {
   };
 }
 
-// What both Mamba families write.
+// Fields of both Mamba families.
 inline nlohmann::json StateSpaceJson(const ShortForm& a, int conv_width, int state_dim) {
   return {
       {"model_type", a.model_type},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What GGUF files of every architecture say, as llama.cpp's converters write it, of small models.
+// GGUF metadata of small models of every architecture, in the form that llama.cpp's converters write.
 
 #ifndef SKALD_TESTS_CONFIGS_GGUF_SAMPLES_H_
 #define SKALD_TESTS_CONFIGS_GGUF_SAMPLES_H_

@@ -12,7 +12,7 @@
 namespace skald {
 namespace model_config_test {
 
-// All that a Config must say, with no family behind it.
+// A Config with only the required members, without a family.
 struct Plain {
   static constexpr std::string_view kName = "plain";
   static constexpr int kModelDim = 32, kFeedForwardDim = 48, kVocabSize = 100;

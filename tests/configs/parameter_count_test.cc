@@ -23,8 +23,8 @@ int64_t ParameterCount() {
   return count;
 }
 
-// What multimodal Gemma 3 has besides: the vision tower (SigLIP, 27 layers of width 1152, 896 x 896 pixels in
-// patches of 14 x 14), a norm of its width, and a matrix from it to the language model.
+// Parameters of multimodal Gemma 3 outside the language model: the vision tower (SigLIP, 27 layers of width 1152, 896 x
+// 896 pixels in patches of 14 x 14), a norm of its width, and a matrix from it to the language model.
 template <ModelConfig C>
 int64_t WithVision() {
   constexpr int64_t kDim = 1152, kHidden = 4304, kPatches = 64 * 64, kPatchValues = 14 * 14 * 3;
@@ -35,8 +35,8 @@ int64_t WithVision() {
   return ParameterCount<C>() + kTower + kDim + kDim * C::kModelDim;
 }
 
-// What GLM-4.7-Flash has besides: a further layer, which predicts one more token, with an embedding, a head, three
-// norms and a matrix from two rows to one.
+// Parameters of GLM-4.7-Flash outside the model: a further layer, which predicts one more token, with an embedding, a
+// head, three norms and a matrix from two rows to one.
 constexpr int64_t kGlmPredicting = [] {
   constexpr int64_t kDim = 2048, kHeads = 20, kQueryRank = 768, kLatent = 512, kRope = 64, kNope = 192, kValue = 256;
   constexpr int64_t kQueries = kDim * kQueryRank + kQueryRank + kQueryRank * kHeads * (kRope + kNope);
@@ -131,8 +131,7 @@ TEST_CASE("where only a rounded number of parameters is published, Configs round
 }
 
 TEST_CASE("stories15M fills the file that Andrej Karpathy publishes") {
-  // 7 numbers of header, then f32: the parameters, and two tables of RoPE factors [256 positions, 24] that
-  // nobody reads.
+  // 7 numbers of header, then f32: the parameters, and two unused tables of RoPE factors [256 positions, 24].
   CHECK(28 + 4 * (ParameterCount<Stories15M>() + 2 * 256 * 24) == 60'816'028);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No field of a file that could change a number is passed over without a word: of every family, each field counts, or
-// is refused, or stands in the list of those that may be passed over.
+// No field of a file that could change a result is silently ignored: in every family, each field is read, is refused,
+// or is in the list of those that may be ignored.
 
 #include "skald/families/readers/passed/unread_fields.h"
 #include "skald/families/readers/passed/detail/config_json_fields.h"
@@ -29,7 +29,7 @@ namespace unread_fields_test {
 
 using nlohmann::json;
 
-// Where a value stands in a file, behind dots.
+// The path of a value in a file, after dots.
 struct Place {
   std::vector<std::string> names;
 

@@ -25,7 +25,8 @@ namespace one_answer_of_ranks_test {
 constexpr RuntimeConfig kRuntime = {
     .max_tokens = 200, .cache_bytes = 64 << 20, .block_tokens = 32, .resume_point_every = 20, .rewind_tokens = 3};
 
-// What one process does: a prompt in two pieces, single tokens, a rewind, and a second conversation beside.
+// The reference run in one process: a prompt in two pieces, single tokens, a rewind, and a second conversation in the
+// batch.
 std::vector<float> Converse(const SmallModel& small, const RandomModel& model, const CacheLayout& layout,
                             const CommunicatorRef* ranks) {
   const auto pool = *CreateBlockPool(layout, kRuntime);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each rank has of weights and state.
+// Each rank's parts of weights and state.
 
 #include <algorithm>
 #include <cstddef>

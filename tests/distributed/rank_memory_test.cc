@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is told of a rank's memory is what it allocates.
+// The reported memory of a rank is the memory that it allocates.
 
 #include "skald/model/rank_memory.h"
 

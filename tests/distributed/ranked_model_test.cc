@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever is done to conversations of a model that several ranks compute, rank 0 in the lead, its logits are those of
-// one process.
+// For every operation on conversations of a model that several ranks compute, with rank 0 in the lead, the logits are
+// those of one process.
 
 #include <cstddef>
 #include <cstdint>
@@ -187,7 +187,7 @@ TEST_CASE("a rank that computes other bits, and so one whose SIMD target has no 
   }
 }
 
-// What both of two ranks say, of which the first has a share of the first small model's weights.
+// The reports of both of two ranks, the first of which has a share of the first small model's weights.
 std::string Meet(const SmallModel& of_follower, ModelWeights weights_of_follower) {
   const SmallModel& small = SmallModels()[0];
   auto ends = CreateThreadRanks(2, std::chrono::seconds(20));

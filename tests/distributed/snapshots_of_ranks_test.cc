@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What some number of ranks saves of a conversation, any other number takes up: it is what one process saves.
+// Any number of ranks loads conversations that any other number has saved; the bytes are those of one process.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a request gets that is computed alone, token by token and without an engine: what every engine must give it.
+// The answer to a request that is computed alone, token by token and without an engine: every engine must give the
+// same.
 
 #ifndef SKALD_TESTS_ENGINE_ALONE_H_
 #define SKALD_TESTS_ENGINE_ALONE_H_

@@ -64,7 +64,7 @@ TEST_CASE("a text comes out up to the first stop string, in whatever pieces it c
       const size_t length = std::min<size_t>(1 + random() % 3, text.size() - pushed);
       got += stream.Push(text.substr(pushed, length));
       pushed += length;
-      // What came out is certain, and what is held back could be the beginning of a stop.
+      // Published text is final, and withheld text could be the beginning of a stop.
       REQUIRE(got.size() <= pushed);
       if (!stream.has_stopped()) REQUIRE(pushed - got.size() < 4);
     }

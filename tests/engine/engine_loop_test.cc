@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop: callers of many threads get what they would get alone; who does not read stops nobody else; what is stopped
-// goes on elsewhere.
+// The loop: callers on many threads get the answers of requests that run alone; a caller that does not read blocks no
+// other; stopped requests continue elsewhere.
 
 #include <chrono>
 #include <memory>
@@ -43,7 +43,7 @@ struct Served {
     return request;
   }
 
-  // What the request gets from an engine of its own.
+  // The request's answer from an engine of its own.
   std::vector<int32_t> Alone(const Request& request) {
     auto engine = NewEngine();
     REQUIRE(engine->Submit(request));

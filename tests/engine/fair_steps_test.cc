@@ -147,7 +147,7 @@ TEST_CASE("Shares: one step of sixteen has no more than a row of those that are 
   }
   CHECK(small == 5);
   views = Times(1, Writing(1)) + Times(63, Writing(2));
-  CHECK(Make(views, kStepMostly, 0, 0).work.rows == 64);  // nobody is limited
+  CHECK(Make(views, kStepMostly, 0, 0).work.rows == 64);  // nothing is limited
 }
 
 TEST_CASE("Shares: those that may not run want nothing") {
@@ -194,7 +194,7 @@ TEST_CASE("Shares: steps are short for whoever wants least, and a few of them ha
       is_full |= schedule.work.rows == kStepTokens;
     }
     if (!is_full) CHECK(rows.size() == wanted.size());
-    // A row that somebody has in any case may cost more than its part.
+    // A guaranteed row may cost more than its tenant's part.
     const double one_row = cost.Seconds(StepWork().With(800, 1)) - cost.Seconds({});
     const auto parties = static_cast<double>(wanted.size());
     if (wanted.size() > 1) CHECK(seconds <= parties * (least + one_row) * (1.0 + 1e-6));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many requests, many samples, many tenants: what one of them costs does not depend on how many others there are, no
-// more run than may, and whoever was served less takes the places of those who were served more.
+// Many requests, many samples, many tenants: the cost of a request does not depend on the number of others, no more run
+// than may, and tenants that were served less take the places of those that were served more.
 
 #include <cstdint>
 #include <map>
@@ -161,7 +161,7 @@ TEST_CASE("fair shares: who comes later has half of the places at once, and then
     REQUIRE(++steps < 400);
     StepOnce(*engine, endings);
   }
-  // From here on nobody has to give way: the places are partitioned.
+  // From here on no tenant has to give way: the places are partitioned.
   const uint64_t preempted = engine->stats().preemptions;
   CHECK(preempted >= 2);
   CHECK(preempted <= 4);

@@ -36,7 +36,7 @@ class Random {
     return runtime;
   }
 
-  // Rows of a step behind `tokens`: one, a few, or many.
+  // Rows of a step after `tokens`: one, a few, or many.
   uint32_t Rows(uint32_t tokens) {
     return std::min(Pick(0, 1) == 0 ? 1 : Pick(1, Pick(0, 1) == 0 ? 8 : 90), kMost - tokens);
   }

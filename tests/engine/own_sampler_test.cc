@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Samplers of the caller's own: an answer is the same alone, in batches, with drafts, and after its engine was
-// suspended. What such a sampler does wrong ends its own request.
+// suspended. An error of such a sampler ends its own request.
 
 #include <algorithm>
 #include <cstdint>
@@ -75,7 +75,7 @@ class Bench {
     return Alone(model_, request, sample, *request.max_tokens, workspace_).tokens;
   }
 
-  // What becomes of one request on an engine of its own.
+  // The answer to one request on an engine of its own.
   Ended Run(AnySampler sampler, std::shared_ptr<const TokenFilter> filter = {}) {
     const auto engine = NewEngine();
     Request request = RequestOf(1, std::move(sampler));

@@ -63,7 +63,7 @@ TEST_CASE("Tenants: who comes back begins where those are who are there") {
   tenants.Serve("b", 100.0);
   (void)tenants.Enter("c");
   CHECK(tenants.served("c") == 500.0);
-  // What it was given before is not forgiven while others wait.
+  // Service that it got before counts while others wait.
   tenants.Leave("b", 1.0);
   (void)tenants.Enter("b");
   CHECK(tenants.served("b") == 600.0);

@@ -353,7 +353,7 @@ class RandomSchedule {
   FlakyStore flaky_store_;
   MemoryStore stored_prompts_{uint64_t{1} << 30};
   FlakyStore flaky_prompts_{stored_prompts_, seed_, seed_ % 4 * 10};
-  std::unique_ptr<BackgroundQueue> writer_, reader_, swapper_;  // null: nobody beside
+  std::unique_ptr<BackgroundQueue> writer_, reader_, swapper_;  // null: no such thread
   std::unique_ptr<PromptCache> prompts_;                        // refers to these
   std::unique_ptr<Drafter> drafter_;
   std::unique_ptr<Engine> engine_;

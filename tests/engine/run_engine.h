@@ -16,7 +16,7 @@
 
 namespace skald::testing {
 
-// What one answer got.
+// The content of one answer.
 struct Ended {
   std::vector<int32_t> tokens = {};
   std::optional<FinishReason> finish = {};

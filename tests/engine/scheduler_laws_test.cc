@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds of every schedule, of random views: no budget is exceeded, nobody is treated twice, the most urgent gets
-// on.
+// Laws of every schedule, on random views: no budget is exceeded, no request is treated twice, the most urgent one
+// progresses.
 
 #include <algorithm>
 #include <cstdint>
@@ -98,7 +98,7 @@ class Judge {
       CHECK(row.tokens >= 1);
       CHECK(row.tokens <= view.pending);
       if (view.step_end > 0) CHECK(row.tokens <= view.step_end);
-      // Who must get on, as nobody else can, has a row in any case.
+      // A request that must progress, because no other can, always has a row.
       CHECK(row.tokens + row.drafts <= std::max(view.most, schedule_.rows.size() == 1 ? 1u : 0u));
       CHECK(row.drafts <= (view.writes() ? view.drafts : 0));
       work = work.With(view.cached, row.tokens + row.drafts);
@@ -130,7 +130,7 @@ class Judge {
     uint64_t needed = 0, given = limits_.free_bytes;
     for (const uint32_t i : preempted_) given += Held(i);
     for (const StepRows& row : schedule_.rows) needed += Taken(row);
-    // Who must get on, as nobody else can, may find less than it needs.
+    // A request that must progress, because no other can, may get less than it needs.
     if (schedule_.rows.size() == 1 && needed > given) {
       CHECK(schedule_.preempted.empty());
       CHECK(schedule_.rows[0].tokens <= 16);
@@ -196,7 +196,7 @@ class Judge {
     return found == schedule_.rows.end() ? nullptr : &*found;
   }
 
-  // With rows and memory for all, nobody that writes waits for anything.
+  // With rows and memory for all, no request that writes waits.
   void CheckThatStreamsGetOn() const {
     uint64_t needed = 0;
     for (uint32_t i = 0; i < views_.size(); ++i) {

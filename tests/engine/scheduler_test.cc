@@ -85,7 +85,7 @@ TEST_CASE("Scheduler: a prompt that has begun keeps room for all of it, and who 
   CHECK(Make({Prompt(0, 0, 90), Waiting(1, 911)}, limits).admitted.empty());
   CHECK(Make({Writing(0, 50), Waiting(1, 935)}, limits).admitted == Indices{1});
   CHECK(Make({Writing(0, 50), Waiting(1, 936)}, limits).admitted.empty());
-  // Who is less urgent and runs too, unless it can be displaced.
+  // A less urgent request runs too, unless it can be displaced.
   CHECK(Make({Writing(1, 50), Waiting(0, 936)}, limits).admitted.empty());
   CHECK(Make({Displacing(Writing(1, 50)), Displacing(Waiting(0, 936))}, limits).admitted == Indices{1});
 }
@@ -96,11 +96,11 @@ TEST_CASE("Scheduler: who needs more takes it from the least urgent, and only if
   Schedule schedule = Make({Writing(0, 50), Writing(2, 10), Writing(1, 10)}, limits);
   CHECK(schedule.preempted == Indices{1});
   CHECK(schedule.rows == Rows{{0, 1, 0}, {2, 1, 0}});
-  // 21 bytes are not to be had for the prompt, so nobody behind it gives any.
+  // 21 bytes cannot be freed for the prompt, so no request after it gives any.
   schedule = Make({Writing(0, 50), Prompt(1, 5, 22), Writing(2, 10), Writing(3, 11)}, limits);
   CHECK(schedule.preempted == Indices{3});
   CHECK(schedule.rows == Rows{{0, 1, 0}, {2, 1, 0}});
-  // Nobody gives memory for drafts.
+  // No request gives memory for drafts.
   schedule = Make({Writing(0, 50, 4), Writing(1, 10)}, {.free_bytes = 3});
   CHECK(schedule.preempted.empty());
   CHECK(schedule.rows == Rows{{0, 1, 0}, {1, 1, 0}});

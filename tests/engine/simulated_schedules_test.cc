@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What policies promise, on simulated users (benchmarks/engine): none starves, tenants that always wait are served
-// alike, memory is never exceeded, and nothing that was admitted is computed in vain.
+// Guarantees of the policies, on simulated users (benchmarks/engine): no request starves, tenants that always wait are
+// served alike, memory is never exceeded, and no admitted work is wasted.
 
 #include <algorithm>
 #include <cmath>

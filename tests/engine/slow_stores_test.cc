@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No step waits for a store: while one hangs in a call, requests are computed and end; what it had no time for is left
-// out; and whatever is under way when somebody goes ends well.
+// No step waits for a store: while one blocks in a call, requests are computed and end; work that had no time for the
+// store is left out; and everything under way ends properly when its owner is destroyed.
 
 #include <atomic>
 #include <chrono>
@@ -167,7 +167,7 @@ TEST_CASE("a request that waits for a store sits out steps, and others do not") 
   CHECK(site.engine->stats().fetching == 1);
   site.now = 10.0;  // its time is over
   CHECK(TokensOf(site.Run(20), *waiting).size() == 5);
-  // Nobody else is sent to a store that hangs.
+  // No other thread enters a store that blocks.
   const auto third = site.engine->Submit(site.NewRequest(3, 100, 5));
   REQUIRE(third);
   CHECK(TokensOf(site.Run(20), *third).size() == 5);

@@ -33,7 +33,7 @@ uint64_t ResidentBytes() {
   return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Users who write, read the answer, and go on or begin anew; some leave before the answer is whole.
+// Users who write, read the answer, and continue or start again; some leave before the answer is complete.
 class Users {
  public:
   static constexpr uint32_t kUsers = 64;
@@ -60,7 +60,7 @@ class Users {
     if (random_() % 50 == 0) engine_->Cancel(std::next(answers_.begin(), random_() % answers_.size())->first);
   }
 
-  // Everybody leaves, and all memory is free.
+  // All users leave, and all memory is free.
   void Leave() {
     for (const auto& [id, answer] : answers_) engine_->Cancel(id);
     while (engine_->has_work()) REQUIRE(engine_->Step());
@@ -80,7 +80,7 @@ class Users {
     std::vector<int32_t> tokens;
   };
 
-  // What the user said so far and one more sentence.
+  // The user's earlier text and one more sentence.
   void Write(uint32_t user) {
     std::vector<int32_t>& said = said_[user];
     if (said.size() > kMaxContext - 80) said.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of one request that stand at different places when an engine is suspended: each goes on where it stood,
+// Samples of one request at different positions when an engine is suspended: each continues from its position,
 // whichever of them computes the prompt again, and whichever waits for that.
 
 #include <algorithm>

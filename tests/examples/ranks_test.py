@@ -50,7 +50,7 @@ class Writing:
         return pid_of_rank(self.process.pid, PROGRAM, rank)
 
     def end(self):
-        """What was written to stderr. Fails where the job does not end by itself."""
+        """The job's stderr. Fails if the job does not end by itself."""
         return self.process.communicate(timeout=30)[1].decode()
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What outlives a run of the skald program: conversations in files, prompts in a folder.
+"""State that outlives a run of the skald program: conversations in files, prompts in a folder.
 
 usage: saved_state_test.py FOLDER
 
@@ -21,7 +21,7 @@ PROMPT = "And it came to pass in those days, that the king of Israel went up to 
 
 
 def limit_files():
-    """What a full disk does: no file can have more than some bytes."""
+    """A full disk: no file can have more than some bytes."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
 

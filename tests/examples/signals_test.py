@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What signals do to the skald program, and what they leave of its work.
+"""The effects of signals on the skald program, and on its saved work.
 
 usage: signals_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests of the skald program share. Takes the folder of the executables off the command line."""
+"""Shared by all tests of the skald program. Takes the folder of the executables off the command line."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ DEMO = pathlib.Path("examples/demo_model").resolve()
 NO_END = "1=-inf"  # bans the token that ends a text
 TIMEOUT = 120  # seconds
 
-# What the program keeps for the user goes where it can be removed.
+# The program's files of the user go where they can be removed.
 CACHE = tempfile.TemporaryDirectory()
 os.environ["XDG_CACHE_HOME"] = CACHE.name
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the skald program reads and writes when that is not as usual: full disks, closed pipes, folders, devices, and
+"""Unusual inputs and outputs of the skald program: full disks, closed pipes, folders, devices, and
 bytes that would drive a terminal.
 
 usage: streams_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository

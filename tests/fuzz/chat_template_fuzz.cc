@@ -20,8 +20,8 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Without a chat, with one, and with tools and all sorts of values. What messages say stands in letters that a template
-// can hardly write by itself.
+// Without a chat, with one, and with tools and values of all types. Text of messages is written in letters that
+// templates hardly use.
 const Json& Chats() {
   static const Json chats = Json::parse(R"([
     {},

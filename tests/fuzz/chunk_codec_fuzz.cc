@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes the reader of stored chunks: the input is a chunk as a store may return it. It is read as it is, and once more
-// with its lengths and checksum made right, as a forger would, so that what lies behind them is reached.
+// Fuzzes the reader of stored chunks: the input is a chunk as a store may return it. It is read unchanged, and again
+// with corrected lengths and checksum, like a forgery, so that mutations reach the content after them.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ void Read(const skald::ChunkKey& key, std::span<const std::byte> chunk) {
   Require(decoded->content.size() == decoded->header.content_bytes && decoded->content.size() <= kMaxContent);
   skald::ChunkBytes into(decoded->content.size());
   Require(skald::DecodeChunkInto(key, chunk, into).has_value() && into == decoded->content);
-  // Whatever can be read can be written again.
+  // Content that can be read can be written again.
   const auto again = skald::EncodeChunk(key, decoded->header.format, decoded->content);
   Require(again.has_value());
   const auto reread = skald::DecodeChunk(key, *again, kMaxContent);

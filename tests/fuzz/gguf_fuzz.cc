@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes the reader of GGUF files: the input is a file. Whatever is accepted must lie inside of it, and its metadata go
-// through the readers of architectures; blocks of quantised tensors are decoded.
+// Fuzzes the reader of GGUF files: the input is a file. Tensors of an accepted file must be inside of it, and its
+// metadata go through the readers of architectures; blocks of quantised tensors are decoded.
 
 #include <cstddef>
 #include <cstdint>

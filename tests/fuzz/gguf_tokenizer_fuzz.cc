@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes tokenizers from the metadata of GGUF files: the input is a file. Whatever is accepted must encode any text,
+// Fuzzes tokenizers from the metadata of GGUF files: the input is a file. An accepted tokenizer must encode any text,
 // the file's own bytes among them, into ids of its vocabulary that can be decoded.
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a fuzzer asks of a grammar that a parser accepted: filters of it are compiled or refused with a sentence, what
-// they allow they take, a refused token changes nothing, and a copy goes the same way.
+// Checks of a grammar that a parser accepted: filters of it are compiled or refused with a sentence, they take what
+// they allow, a refused token changes nothing, and a copy behaves the same.
 
 #ifndef SKALD_TESTS_FUZZ_GRAMMAR_WALK_H_
 #define SKALD_TESTS_FUZZ_GRAMMAR_WALK_H_

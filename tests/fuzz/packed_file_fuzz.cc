@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes the reader of packed files. The first byte of the input chooses how the rest is taken: as it is, or with all
-// sizes and checksums put right, so that mutations reach what is behind them; mapped, or read into memory. Whatever
-// loads must be whole: weights of the shapes that were asked for, every byte of which can be read.
+// Fuzzes the reader of packed files. The first byte of the input chooses how the rest is used: unchanged, or with all
+// sizes and checksums corrected, so that mutations reach the content after them; mapped, or read into memory. Loaded
+// weights must be whole: of the requested shapes, with every byte readable.
 
 #include <cstddef>
 #include <cstdint>

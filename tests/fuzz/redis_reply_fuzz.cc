@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes the client of Redis servers: the input is what a server sends, behind one byte that says in pieces of which
-// size the reader gets it. The same bytes answer one command of each kind over a socket. Whatever is taken for an
-// answer must be within the bounds of one.
+// Fuzzes the client of Redis servers: the input is a server's output, after one byte that chooses the size of the
+// pieces in which it is read. The same bytes answer one command of each kind over a socket. Accepted answers must be
+// within the bounds of one.
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts right what stands in front of a manifest's lists and would be refused at once, so that a fuzzer gets past it.
+// Corrects the fields before a manifest's lists, which would be refused at once, so that a fuzzer gets past them.
 
 #ifndef SKALD_TESTS_FUZZ_REPAIR_MANIFEST_H_
 #define SKALD_TESTS_FUZZ_REPAIR_MANIFEST_H_

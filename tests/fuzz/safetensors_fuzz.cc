@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes the reader of safetensors files: the input is a file. It is read as it is, and once more with its header
-// reaching to the last closing brace, so that mutations of its length do not hide what is behind it.
+// Fuzzes the reader of safetensors files: the input is a file. It is read unchanged, and again with its header extended
+// to the last closing brace, so that mutations of its length do not hide the content after it.
 
 #include <algorithm>
 #include <cstddef>

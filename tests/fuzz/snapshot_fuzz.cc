@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes the reader of snapshots in one piece. The first byte of the input chooses how it is taken: as it is; with all
-// lengths, keys and checksums of frames put right, so that mutations reach what is behind them; or as a manifest whose
-// chunks are made up to fit; for one of two layouts. Whatever loads must be a conversation that can go on, and be saved
-// again, and must show nothing of what was in its blocks before.
+// Fuzzes the reader of snapshots in one piece. The first byte of the input chooses how it is used: unchanged; with all
+// lengths, keys and checksums of frames corrected, so that mutations reach the content after them; or as a manifest
+// whose chunks are made to fit; for one of two layouts. A loaded conversation must be able to continue and to be saved
+// again, and must show no old content of its blocks.
 
 #include <xxhash.h>
 
@@ -32,7 +32,7 @@ Pool MakePool(bool recurrent) {
       {.max_tokens = 1000, .cache_bytes = 400'000, .block_tokens = 64, .resume_point_every = 20, .rewind_tokens = 2});
 }
 
-// What the blocks of other conversations held: nothing that an input could contain, as it depends on all of it.
+// The old content of other conversations' blocks: no input could contain it, as it depends on the whole input.
 uint64_t strangers_word = 0;
 
 // Leaves blocks of every group in the pool that are full of the stranger's word, and free.

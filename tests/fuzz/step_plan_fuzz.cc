@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes plans of steps, which a scheduler in another process may have written. The first byte of the input chooses a
-// model and how the rest is taken: as a plan, or as changes to a plan that is whole. What is read is carried out in a
-// pool full of others' blocks: it may compute nonsense, but must stay within the pool, and what is read must be written
-// again as the same bytes.
+// Fuzzes plans of steps from a scheduler in another process. The first byte of the input chooses a model and how the
+// rest is used: as a plan, or as changes to a valid plan. An accepted plan is carried out in a pool full of others'
+// blocks: it may compute nonsense, but must stay within the pool, and must be written again as the same bytes.
 
 #define DOCTEST_CONFIG_IMPLEMENT  // the small models check what makes them
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes what may lie in the folder of a store. A snapshot is saved there, and the input says what becomes of it: files
-// damaged, cut, forged, replaced by other things, and foreign ones beside them. Whatever the store says of that, it
-// goes on: what loads can go on, what is saved again loads with the bits that were saved, and nothing leaks.
+// Fuzzes the folder of a store. A snapshot is saved there, and the input chooses changes of it: files damaged, cut,
+// forged, replaced by other things, and foreign ones beside them. After any error of the store, loaded conversations
+// can continue, saving again and loading gives the same bits, and nothing leaks.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -138,7 +138,7 @@ bool Spoil(const std::filesystem::path& folder, const Saved& saved, Input& input
       std::filesystem::create_symlink(targets[input.Byte() % 5], path, ignored);
       return false;
     }
-    case 7:  // a pipe that nobody writes to
+    case 7:  // a pipe without a writer
       std::filesystem::remove_all(path, ignored);
       ::mkfifo(path.c_str(), 0600);
       return false;
@@ -155,7 +155,7 @@ bool Spoil(const std::filesystem::path& folder, const Saved& saved, Input& input
   }
 }
 
-// What loads is a conversation that can go on; where it `must` load, it is the one that was saved.
+// A loaded conversation can continue; if it `must` load, it is the saved one.
 void Load(DirectoryStore& store, const Saved& saved, bool must) {
   const auto snapshot = LoadSnapshot(store, saved.manifest, {}, saved.pool);
   if (snapshot) Require(testing::IsUsable(snapshot->cache));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes what Engine::Suspend writes, as somebody else may have written it. The first byte of the input chooses how the
-// rest is taken: as suspended work, or as changes to work that is whole. What is resumed must come to an end, or be
-// cancelled, and give all memory back.
+// Fuzzes the output of Engine::Suspend, as a forger may change it. The first byte of the input chooses how the rest is
+// used: as suspended work, or as changes to valid work. Resumed requests must come to an end, or be cancelled, and give
+// all memory back.
 
 #define DOCTEST_CONFIG_IMPLEMENT  // the small models check what makes them
 #include <cstddef>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes the readers of tokenizer.json and of the form of it that opens quickly: the input is either. Whatever is
-// accepted must encode any text, the input itself among them, into ids of its vocabulary that decode at once and id by
-// id, and come back from its own quick form the same.
+// Fuzzes the readers of tokenizer.json and of its binary form: the input is either. An accepted tokenizer must encode
+// any text, the input itself among them, into ids of its vocabulary that decode at once and id by id, and must be the
+// same after conversion to its binary form.
 
 #include <algorithm>
 #include <cstddef>
@@ -56,7 +56,7 @@ void ReadBytes(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (skald::internal::IsPipelineFile(bytes)) {
-    // A checksum that fits, so that the rest is looked at. What it says of whole words may be anything, and is.
+    // Sets a correct checksum, so that the rest is read. Its data about whole words may be anything.
     std::string repaired(bytes);
     if (size < 8 + sizeof(uint64_t)) return 0;
     const auto content = std::as_bytes(std::span(repaired)).first(size - sizeof(uint64_t));

@@ -46,7 +46,7 @@ class NaiveLlama {
     }
   }
 
-  // Returns the logits behind the last token.
+  // Returns the logits after the last token.
   Vector Logits(const std::vector<int32_t>& tokens) const {
     std::vector<Vector> rows;
     for (const int32_t token : tokens) {

@@ -133,7 +133,7 @@ void CheckStates(const AnyModel& model, const ReferenceTensors& reference, size_
   }
 }
 
-// What some references have alone: logits, of all rows or the last, and the tokens that follow.
+// Data of some references alone: logits, of all rows or the last, and the following tokens.
 void CheckAnswers(const AnyModel& model, const std::string& recorded, const std::string& logits,
                   const RuntimeConfig& runtime = kExact, float allowance = 1.0f) {
   CAPTURE(recorded);

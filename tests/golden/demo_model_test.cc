@@ -26,7 +26,7 @@ TEST_CASE("the demo model in f32 agrees with its training script") {
   CHECK(Greedy(*model, {tokens.begin(), tokens.begin() + 16}, greedy.size()) == greedy);
 }
 
-// What the demo model in bf16 makes of the reference's tokens.
+// The demo model's output in bf16 for the reference's tokens.
 struct Quality {
   double error;       // of all logits, relative to the reference's
   double perplexity;  // of the tokens

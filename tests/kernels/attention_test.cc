@@ -317,7 +317,7 @@ TEST_CASE_TEMPLATE("large heads equal the scalar reference", T, float, bf16, int
   }
 }
 
-// The first shape has fewer elements than a panel before the values, and a panel of them that ends behind the keys.
+// The first shape has fewer elements than a panel before the values, and a panel of them that ends after the keys.
 TEST_CASE_TEMPLATE("values may be elements of keys", T, float, bf16, int8_t) {
   for (const Shape shape : {Shape{3, 1, 32, 24}, {4, 2, 36, 24}, {5, 1, 41, 33}, {18, 1, 96, 64}, {2, 1, 576, 512}}) {
     CAPTURE(shape.head_dim);

@@ -52,7 +52,7 @@ struct ConvCase {
 
   std::vector<float> Poisoned() const { return std::vector<float>(runs.rows() * channels + 5, kNaN); }
 
-  // What the row `ago` rows before `row` of a run held.
+  // The content of the row `ago` rows before `row` of a run.
   float InputBefore(const RecurrentRun& run, size_t row, size_t ago, size_t channel) const {
     if (row >= run.row_begin + ago) return input[(row - ago) * stride + channel];
     if (!run.input) return 0.0f;

@@ -36,7 +36,7 @@ inline constexpr Scales kScales = NestedScales<T> ? Scales::kNested
                                   : HasOffsets<T> ? Scales::kFloatsAndOffsets
                                                   : Scales::kFloats;
 
-// The lowest and the highest value that a code stands for.
+// The lowest and the highest value of a code.
 template <class T>
 inline constexpr std::pair<int, int> kCodes = T::kCodeBits == 8
                                                   ? std::pair(-128, 127)
@@ -48,7 +48,7 @@ inline constexpr std::pair<int, int> kCodes<IQ4_NL> = {-127, 113};
 template <>
 inline constexpr std::pair<int, int> kCodes<IQ4_XS> = {-127, 113};
 
-// What a scale or offset becomes in memory.
+// A scale or offset in memory.
 float Stored(float value, float) { return value; }
 float Stored(float value, uint16_t) { return FromHalf(ToHalf(value)); }
 float Stored(float value, uint8_t) { return std::exp2(std::floor(std::log2(std::abs(value) + 0x1p-60f))); }
@@ -67,7 +67,7 @@ inline constexpr std::pair<int, int> kNumbers<Q5_K> = {0, 63};
 template <>
 inline constexpr std::pair<int, int> kNumbers<IQ4_XS> = {-32, 31};
 
-// A code of T that stands for what is nearest to `value`.
+// The code of T for the nearest representable value to `value`.
 template <class T>
 unsigned CodeNear(int value) {
   if constexpr (ListsValues<T>) {
@@ -125,7 +125,7 @@ std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
   return groups;
 }
 
-// Writes the code of term i of one output, where there are zeros.
+// Writes the code of term i of one output, whose bits are zeros before.
 template <size_t kTerms, size_t kBits>
 void SetPlaneCode(unsigned code, size_t lane, size_t i, CodePlanes<kTerms, kBits>& planes) {
   using Planes = CodePlanes<kTerms, kBits>;
@@ -259,7 +259,7 @@ struct GroupCase {
     return expected;
   }
 
-  // Sums of at most k terms below 3.5, each of them rounded where there is no FMA.
+  // Sums of at most k terms below 3.5, each of them rounded if there is no FMA.
   double tolerance() const { return 4 * kEpsilon * static_cast<double>((k + 2) * (k + 2)); }
 
   size_t rows, n, k;

@@ -55,7 +55,7 @@ TEST_CASE_TEMPLATE("stored keys and values are found where the layout puts them"
 }
 
 TEST_CASE_TEMPLATE("storing a token touches no other token and nothing outside its layer", T, float, bf16, int8_t) {
-  // What is the same whatever was there before is what was written.
+  // Bytes that are the same for different old contents were written.
   CachedSequence<T> ones(SpaciousGeometry<T>(2, 20, 64), 64, 0, 0xFF), zeros(ones.geometry(), 64, 0, 0);
   const std::vector<float> data = RandomFloats(3, 64 * 40);
   ones.Store(data, data, 17, 18);

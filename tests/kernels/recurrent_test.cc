@@ -363,7 +363,7 @@ struct TimeMixCase {
   std::vector<float> input, first_values, blend, scales;
 };
 
-// What rounding may change in these cases: sums of at most 256 terms of magnitude 1 or so.
+// Tolerance for rounding in these cases: sums of at most 256 terms of magnitude 1 or so.
 constexpr double kTolerance = 5e-5;
 
 // Everything a kernel has written: its outputs, with a guard of NaN after them, and all blocks.

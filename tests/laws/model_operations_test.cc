@@ -26,7 +26,7 @@
 namespace skald::testing {
 namespace model_operations_test {
 
-// What was done to a conversation, enough to do it again.
+// A record of the operations on a conversation, enough to repeat them.
 struct Append {
   std::vector<int32_t> tokens;
 };

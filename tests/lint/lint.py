@@ -35,12 +35,12 @@ MAY_INCLUDE = {
     "kernels": {"base"},
     "base": set(),
 }
-# What stands above all rooms: all of Skald, and the lists of what one source compiles for a program.
+# Above all rooms: all of Skald, and the lists of definitions that one source compiles for a program.
 ABOVE_ALL = {"skald.h", "compiled.h", "compiled"}
 
 # The rooms of a folder from top to bottom; "" is the files of the folder itself, "*" all rooms that the line does not
-# name. Includes point downwards here too, but for what kernels share with whoever calls them. A room with rooms of its
-# own has a line too.
+# name. Includes point downwards here too, except to the headers in FOR_ALL_ROOMS. A room with rooms of its own has a
+# line too.
 ROOMS = {
     "distributed": ["", "communicators"],
     "engine": ["", "running", "answers", "speculation", "requests", "plan"],

@@ -19,7 +19,7 @@ SCRIPT_SUFFIXES = {".py", ".sh", ".cmake"}
 FOREIGN = ("include/skald/templates/library/", "tests/golden/data/", "tests/configs/published/", "tests/lint/words.py",
            "examples/demo_model/")
 
-PEOPLE = r"(?<!users )(?<!user )(?<!people )(?<!person )(?<!those )(?<!authors )(?<!attacker )(?<!anyone )"
+PEOPLE = r"(?<![Uu]sers )(?<![Uu]ser )(?<![Pp]eople )(?<!person )(?<!those )(?<!authors )(?<!attacker )(?<!anyone )"
 
 # What is refused, and what to write in its place.
 PHRASES = [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What errors say to programs: the facts beside the sentence.
+// Facts of errors for programs, beside the sentence.
 
 #include <cstdint>
 #include <string>

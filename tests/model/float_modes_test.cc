@@ -66,7 +66,7 @@ SKALD_LAW("the caller's rounding mode changes no bit and stays the caller's", sm
   }
 }
 
-// What a model is, read from all that describes one. Decimals of a text are rounded, and some facts are computed.
+// A model, read from each kind of description. Decimals of a text are rounded, and some facts are computed.
 std::vector<ModelSpec> ReadEverything() {
   const std::string config_json = R"({"model_type": "recurrent_gemma", "hidden_size": 96, "intermediate_size": 64,
       "vocab_size": 99, "num_hidden_layers": 3, "num_attention_heads": 3, "rms_norm_eps": 1.1e-06,

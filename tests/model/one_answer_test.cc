@@ -25,7 +25,7 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// 200 tokens: several blocks of any size, two attention spans, windows left behind.
+// 200 tokens: several blocks of any size, two attention spans, more than the windows.
 struct Fixture {
   Fixture(const SmallModel& small, DType weights, DType kv)
       : model(small, 7, weights), weight_type(weights), tokens(RandomTokens(small, 3, 200)) {
@@ -100,7 +100,7 @@ SKALD_LAW("a sequence in a batch with seven others equals the sequence alone", s
       caches.push_back(*CreateKVCache(pool));
       prompts.push_back(RandomTokens(small, 20 + i, 5 + 23 * i));
     }
-    // The others stand at different positions before the one in question joins: its prefill runs beside decoding.
+    // The others are at different positions before the one in question joins: its prefill runs beside decoding.
     Batch others;
     for (size_t i = 0; i < 8; ++i) {
       if (i != 3) others.Add(caches[i], prompts[i], Want::kNothing);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a conversation holds is a function of its tokens to the last byte of its blocks: nothing of who had the blocks
-// before can be reached.
+// The bytes of a conversation's blocks are a function of its tokens, to the last byte: no data of earlier owners of the
+// blocks can be reached.
 
 #include <algorithm>
 #include <cstddef>

@@ -41,13 +41,13 @@ struct AttentionCase {
   size_t visible_end() const { return position + 1; }
 };
 
-// What a cache of T has of the numbers of one token and head: `numbers` times `scale`.
+// The cached form of a number of one token and head, in a cache of T: `numbers` times `scale`.
 struct Cached {
   std::vector<float> numbers;
   float scale = 1.0f;
 };
 
-// What queries and probabilities are rounded to, over a cache of T.
+// The type to which queries and probabilities are rounded, over a cache of T.
 template <class T>
 using FactorOf = std::conditional_t<std::is_same_v<T, int8_t>, bf16, T>;
 
@@ -72,7 +72,7 @@ Cached CachedAs(const float* values, size_t head_dim) {
   return cached;
 }
 
-// What a cache of T has of the value at a position, [value_dim()].
+// The cached value at a position, in a cache of T, [value_dim()].
 template <class T>
 Cached CachedValue(const AttentionCase& c, size_t position) {
   if (c.latent_dim == 0) return CachedAs<T>(c.values + position * c.stride, c.head_dim);

@@ -29,7 +29,7 @@ double ConvElementInDouble(size_t taps, const float* weights, size_t stride, flo
   return sum;
 }
 
-// What one channel of the RG-LRU reads in one row.
+// The inputs of one channel of the RG-LRU in one row.
 struct RgLruTerms {
   bool first;  // of its sequence
   float x, input_gate, recurrence_gate, gate, decay;
@@ -50,7 +50,7 @@ inline double RgLruInDouble(const RgLruTerms& t, double& h) {
   return h * GeluTanhInDouble(t.gate);
 }
 
-// What one channel of Mamba or Mamba-2 reads in one row. decay and state h: [state_dim], `stride` floats apart.
+// The inputs of one channel of Mamba or Mamba-2 in one row. decay and state h: [state_dim], `stride` floats apart.
 struct ScanTerms {
   float x, time_step, gate, skip;
   const float* b;  // [state_dim]
@@ -84,7 +84,7 @@ inline double ScanInDouble(const ScanTerms& t, double* h) {
   return y * SiluInDouble(t.gate);
 }
 
-// What one channel of a gated delta net reads in one row. State h: [key_dim], `stride` floats apart.
+// The inputs of one channel of a gated delta net in one row. State h: [key_dim], `stride` floats apart.
 struct DeltaTerms {
   const float* query;  // [key_dim]
   const float* key;    // [key_dim]

@@ -98,7 +98,7 @@ TEST_CASE("parallel streams on the same position draw from the same distribution
 TEST_CASE(
     "every draw is the token in whose share of the reference distribution the random number "
     "falls") {
-  // Without truncation the shares stand in the order of the ids.
+  // Without truncation the shares are in the order of the ids.
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SamplerSettings settings;
     settings.random.seed = seed;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Who may use a server and what it tells strangers: names, pages, keys, metrics: access_test.py PROGRAM."""
+"""Access to a server, and its answers to strangers: names, pages, keys, metrics: access_test.py PROGRAM."""
 
 import http.client
 import http.server

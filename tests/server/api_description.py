@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What /openapi.json says, for tests: the operations, requests that fit a schema, and requests that do not."""
+"""The content of /openapi.json, for tests: the operations, requests that fit a schema, and requests that do not."""
 
 import copy
 

@@ -147,7 +147,7 @@ class OtherApis(unittest.TestCase):
         def ask(name, prompt):
             return server.post("/v1/completions", {"model": name, "prompt": prompt, "max_tokens": 5, "temperature": 0})[1]
 
-        # Long enough to be kept in blocks; each model's prompts are its own, whoever asked first.
+        # Long enough to be kept in blocks; each model's prompts are its own, for all clients.
         prompt = "Behold the days of the king are come " * 12
         first = [ask(name, prompt) for name in names]
         again = [ask(name, prompt) for name in reversed(names)][::-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one client can do to others: each attack goes on until it is told to stop. Used by neighbours_test.py."""
+"""Attacks of one client on others: each attack goes on until it is told to stop. Used by neighbours_test.py."""
 
 import http.client
 import json
@@ -20,7 +20,7 @@ class Attacker:
                 f"Content-Type: application/json\r\nContent-Length: {length}\r\n{more}\r\n").encode()
 
     def post(self, path, body, seconds=60):
-        """Sends a request; what comes back, or that nothing does, is nobody's concern."""
+        """Sends a request and ignores the answer, or its absence."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         try:
             connection = http.client.HTTPConnection("localhost", self.port, timeout=seconds)

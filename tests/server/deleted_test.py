@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of a deleted conversation: nothing but what others begin with too: deleted_test.py PROGRAM."""
+"""A deleted conversation leaves nothing except the beginnings that others share: deleted_test.py PROGRAM."""
 
 import os
 import sys

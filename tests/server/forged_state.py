@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exported conversations and stored chunks, rewritten so that every checksum in them is right: what somebody can make who
-knows the formats (SNAPSHOT_FORMAT.md, CHUNK_FORMAT.md) and no secret."""
+"""Exported conversations and stored chunks, rewritten so that every checksum in them is right: forgeries by an
+attacker who knows the formats (SNAPSHOT_FORMAT.md, CHUNK_FORMAT.md) and no secret."""
 
 import ctypes
 import hashlib
@@ -40,7 +40,7 @@ def with_checksum(head, payload):
 
 
 def _content(chunk):
-    """What a chunk of bytes holds."""
+    """The content of a chunk of bytes."""
     size = struct.unpack_from("<Q", chunk, 16)[0]
     payload = chunk[HEADER:]
     if chunk[11] == 0:

@@ -5,7 +5,7 @@
 Requests are made from the server's own description of them, /openapi.json, for two tenants, with state on disk, and now
 and then the server is stopped and started again. It must live, answer 500 to nothing, give every error in its API's form
 and every answer as JSON or as events, and still answer when all is over. Not part of ctest; meant for builds with
-sanitizers. What is no HTTP is fuzz_http.py's.
+sanitizers. Input that is not HTTP is covered by fuzz_http.py.
 """
 
 import http.client

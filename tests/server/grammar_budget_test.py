@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A grammar whose masks take long makes nobody wait but its own request: grammar_budget_test.py PROGRAM."""
+"""A grammar whose masks take long delays only its own request: grammar_budget_test.py PROGRAM."""
 
 import sys
 import threading
@@ -12,7 +12,7 @@ from running_server import RunningServer
 PROGRAM = sys.argv[1]
 
 
-# Behind the first word there are twice as many ways with each letter.
+# After the first word there are twice as many ways with each letter.
 DOUBLING = 'root ::= "hello " s\ns ::= t "A" | u "B" | "."\nt ::= [a-z ] s\nu ::= [a-z ] s\n'
 
 

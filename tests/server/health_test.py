@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What /live and /health say of a server that is well, and of one that is not: health_test.py PROGRAM."""
+"""/live and /health of a healthy server, and of one that is not: health_test.py PROGRAM."""
 
 import json
 import os

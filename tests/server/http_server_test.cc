@@ -67,7 +67,7 @@ class Client {
     return true;
   }
 
-  // What comes next; empty at the end.
+  // The next request; empty at the end.
   std::string Read(size_t most = 65536) {
     std::string bytes(most, '\0');
     const ssize_t count = recv(fd_, bytes.data(), bytes.size(), 0);

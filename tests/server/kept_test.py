@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What was said is kept, whatever happens to the server or lies in its folder: kept_test.py PROGRAM."""
+"""Conversations are kept, whatever happens to the server or is in its folder: kept_test.py PROGRAM."""
 
 import http.client
 import json

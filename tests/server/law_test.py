@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every answer is what it would be alone, whoever else is served, and whatever kills the server in between.
+"""Every answer equals that of a request alone, with any other requests, and with the server killed in between.
 
 law_test.py PROGRAM [SECONDS [KILLS [CLIENTS]]]
 """

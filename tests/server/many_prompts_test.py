@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is counted of a request is its prompts times n, for its key and for all: many_prompts_test.py PROGRAM."""
+"""A request counts as its prompts times n, for its key and for all: many_prompts_test.py PROGRAM."""
 
 import json
 import socket
@@ -55,7 +55,7 @@ class ManyPrompts(unittest.TestCase):
                 connection.recv(100)
                 status, found, data = server.request("POST", "/v1/completions", {"prompt": "And", "n": 3, "max_tokens": 1})
                 self.assertEqual((status, found.get("Retry-After")), (429, "1"), data)
-            # What was counted goes with whoever left.
+            # The counts of a request that was abandoned go with it.
             wait_for(lambda: server.post("/v1/completions", {"prompt": "And", "n": 8, "max_tokens": 1})[0] == 200)
 
 

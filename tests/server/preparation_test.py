@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and encoding large requests stops nobody else, and ends when nobody waits for it: preparation_test.py PROGRAM."""
+"""Reading and encoding large requests delays no other request, and ends when its client leaves: preparation_test.py PROGRAM."""
 
 import json
 import re
@@ -21,7 +21,7 @@ QUEUE = 256 + 2
 
 
 def begin(server, body=TEXT, path="/tokenize"):
-    """A connection on which a request was sent whole, and nobody has read the answer."""
+    """A connection with a complete request whose answer was not read."""
     connection = socket.create_connection(("127.0.0.1", server.port), timeout=300)
     connection.sendall(b"POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n" %
                        (path.encode(), server.port, len(body)) + body)
@@ -59,7 +59,7 @@ class Preparation(unittest.TestCase):
             status, answer = server.post("/v1/completions", {"prompt": "And", "max_tokens": 2})
             self.assertEqual((status, answer["usage"]["completion_tokens"]), (200, 2))
             self.assertLess(sum(map(is_answered, large)), 2, "the large requests were answered first")
-            # Whoever leaves is not waited for: what had not begun is dropped.
+            # The server does not wait for a client that left: its unstarted work is dropped.
             wait_until(lambda: preparing(server) <= LARGE)
             for connection in large:
                 connection.close()
@@ -82,7 +82,7 @@ class Preparation(unittest.TestCase):
             waiting = []
             self.addCleanup(lambda: [connection.close() for connection in large + waiting])
             wait_until(lambda: preparing(server) == LARGE)
-            # More than small bodies have: these wait behind the large ones.
+            # More than small bodies have: these wait after the large ones.
             body = json.dumps({"content": "a" * 70_000}).encode()
             while len(waiting) < 300 and not any(map(is_answered, waiting)):
                 waiting.append(begin(server, body))

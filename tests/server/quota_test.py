@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each key may keep, and for how long; what a start reads: quota_test.py PROGRAM."""
+"""The quotas of each key, in bytes and time; what a start reads: quota_test.py PROGRAM."""
 
 import json
 import os

@@ -30,7 +30,7 @@ OPTIONS = ["--max-context", "2048", "-t", "1"]
 
 
 def start(count, *options):
-    """A server of so many ranks; of one process without any where there is one."""
+    """A server of so many ranks; of one process without ranks if there is one."""
     if count == 1:
         return RunningServer(PROGRAM, *OPTIONS, *options)
     return RunningServer(PROGRAM, *OPTIONS, "--ranks", "--rank-timeout", "10", *options,

@@ -92,7 +92,7 @@ class Redis(unittest.TestCase):
                 trust = ["--redis-ca", self.path("ca.pem"), *(ours if auth == "yes" else [])]
                 self.assert_reaches("--redis", f"rediss://{place}", *trust)
                 self.assertGreater(redis.do(["AUTH", "sesame"], ["SELECT", "1"], ["DBSIZE"])[2], 0)
-                # A server that nobody vouches for, one by another name, one that speaks another way.
+                # A server with an untrusted certificate, one with another name, one that speaks another protocol.
                 self.assert_refused("certificate is not accepted", "--redis", f"rediss://{place}")
                 other = place.replace("127.0.0.1", "localhost")
                 self.assert_refused("certificate is not accepted", "--redis", f"rediss://{other}", *trust)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever a client sends, the server answers with an error of the right form and goes on: robustness_test.py PROGRAM."""
+"""The server answers any input with an error of the right form and continues: robustness_test.py PROGRAM."""
 
 import json
 import os

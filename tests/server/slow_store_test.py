@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nobody waits for a store but who needs what is in it, and not for long: slow_store_test.py PROGRAM."""
+"""Only requests that need a store's content wait for it, and not for long: slow_store_test.py PROGRAM."""
 
 import http.client
 import json

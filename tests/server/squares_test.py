@@ -66,11 +66,11 @@ class Squares(unittest.TestCase):
                            ("/v1/responses", {"input": text})):
             error = self.quick(path, {**body, "max_output_tokens" if "input" in body else "max_tokens": 1}, [400])["error"]
             self.assertEqual(error["code"], "context_length_exceeded")
-            # Whoever had encoded the text would know more.
+            # Encoding the text would give more.
             self.assertRegex(error["message"], "at least [0-9]+ tokens, but [0-9]+ fit")
         error = self.quick("/v1/messages", {"messages": [{"role": "user", "content": text}], "max_tokens": 1}, [400])
         self.assertRegex(error["error"]["message"], "at least [0-9]+ tokens, but [0-9]+ fit")
-        # What fits is counted by its tokens, and so is what nobody wants an answer to.
+        # A request that fits is counted by its tokens, even if its client has gone.
         self.assertEqual(self.quick("/v1/completions", {"prompt": "And it came", "max_tokens": 1}, [200])["object"],
                          "text_completion")
         self.assertGreater(len(self.quick("/tokenize", {"content": text}, [200])["tokens"]), 100_000)

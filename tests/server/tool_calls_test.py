@@ -97,7 +97,7 @@ class WithAForm(unittest.TestCase):
     ARGUMENTS = {"type": "object", "properties": {"x": {"enum": ["red", "blue"]}}, "required": ["x"]}
 
     def beginning(self, text):
-        """The token that a text begins with, behind a space that the tokenizer may put before it."""
+        """The token that a text begins with, after a space that the tokenizer may put before it."""
         whole = plain[1].post("/tokenize", {"content": "a" + text, "add_special": False})[1]["tokens"]
         return whole[1]
 

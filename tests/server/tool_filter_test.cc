@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What filters of calls allow, the parsers of answers read back: in every form, whatever marks arguments have in their
-// texts, and in whatever pieces the answer comes.
+// The parsers of answers read back everything that filters of calls allow: in every form, with any marks in the
+// arguments' texts, and in any pieces.
 
 #include <array>
 #include <memory>

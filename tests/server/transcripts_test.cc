@@ -15,7 +15,7 @@ namespace transcripts_test {
 
 using Json = nlohmann::ordered_json;
 
-// Counts how often somebody looks for something.
+// Counts look-ups.
 struct CountingStore {
   MemoryStore& store;
   size_t gets = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Large things travel in pieces, and nobody's connections or bodies keep others out: transfer_test.py PROGRAM."""
+"""Large things travel in pieces, and no client's connections or bodies keep others out: transfer_test.py PROGRAM."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What comes from outside changes nobody else's answers: forged imports, forged chunks in shared stores:
+"""Input from outside does not change other clients' answers: forged imports, forged chunks in shared stores:
 trust_test.py PROGRAM."""
 
 import json
@@ -220,7 +220,7 @@ class Stores(unittest.TestCase):
                 metrics = server.request("GET", "/metrics")[2].decode()
                 refused = next(line for line in metrics.split("\n") if line.startswith("skald_store_refused_total "))
                 self.assertGreater(int(refused.split()[1]), 0)
-            # What it wrote is good for servers with the same key, and damaged by none.
+            # Values that it wrote are valid for servers with the same key, and no server damages them.
             with RunningServer(PROGRAM, *careful) as server:
                 answer, known = complete(server)
                 self.assertEqual(answer, clean)

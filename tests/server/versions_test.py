@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nobody undoes another's change of a conversation: versions, answers at the same time, servers on one folder:
+"""No client undoes another's change of a conversation: versions, answers at the same time, servers on one folder:
 versions_test.py PROGRAM."""
 
 import json
@@ -68,7 +68,7 @@ class Answers(unittest.TestCase):
             statuses = [status for status, _, _ in results]
             self.assertTrue(set(statuses) <= {200, 409}, statuses)
             self.assertIn(200, statuses)
-            # Whoever was told 200 is in it.
+            # A change that was answered with 200 is in it.
             messages = shown(name)["messages"]
             self.assertEqual(sum(m["role"] == "assistant" for m in messages), statuses.count(200))
             said = [m["content"] for m in messages]

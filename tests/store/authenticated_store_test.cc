@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The store that believes nothing but what was written with its key: a ChunkStore like any other to who has the key,
-// and to all others one whose values cannot be forged, moved, exchanged or cut short.
+// The store that accepts only values written with its key. With the key it is a ChunkStore like any other; without the
+// key its values cannot be forged, moved, exchanged or cut short.
 
 #include "skald/store/backends/authenticated_store.h"
 

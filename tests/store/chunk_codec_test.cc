@@ -35,7 +35,7 @@ ChunkBytes Noise(size_t size) {
   return bytes;
 }
 
-// What caches hold, about: signs and exponents alike, mantissas not.
+// Data much like that of caches: signs and exponents alike, mantissas not.
 ChunkBytes Smooth(size_t size) {
   ChunkBytes bytes = Noise(size);
   for (size_t i = 1; i < size; i += 2) bytes[i] = std::byte{0x3F};
@@ -212,7 +212,7 @@ TEST_CASE("a part that unpacks to fewer bytes than its chunk has is refused") {
 }
 
 TEST_CASE("chunks written by the first release are read") {
-  // Numbers that every codec can stand for exactly: quarters, and in each group of 32 one that is 127 of them.
+  // Numbers that every codec represents exactly: quarters, and in each group of 32 one that is 127 of them.
   ChunkBytes expected(300 * sizeof(bf16));
   for (int i = 0; i < 300; ++i) {
     const bf16 value = RoundToBF16(0.25f * static_cast<float>(i % 32 == 0 ? 127 : i * 37 % 255 - 127));

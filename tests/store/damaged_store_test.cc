@@ -33,7 +33,7 @@ KVCache Talk(const std::shared_ptr<BlockPool>& pool, uint32_t tokens = 300) {
 
 using Damage = std::function<void(ChunkBytes&)>;
 
-// What a look at length and header finds.
+// Damage that the check of length and header finds.
 const std::vector<std::pair<const char*, Damage>> kVisible = {
     {"emptied", [](ChunkBytes& bytes) { bytes.clear(); }},
     {"cut short in the header", [](ChunkBytes& bytes) { bytes.resize(kChunkHeaderBytes - 1); }},

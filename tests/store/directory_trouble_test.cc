@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A folder of chunks in trouble: processes killed at any moment, several writers, a full disk, missing permissions,
-// things in the way. What was put stays, what is half done does not count, and errors say where and why.
+// things in the way. Stored chunks stay, unfinished ones do not count, and errors say where and why.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -345,7 +345,7 @@ TEST_CASE("what a store makes is its owner's alone, whatever umask says") {
   }
   CHECK(files == 2);  // a chunk and the lock
   const auto lock = folder.path() / "made" / "store" / "lock";
-  REQUIRE(::chmod(lock.c_str(), 0644) == 0);  // as releases before made it: whoever may read it could hold it
+  REQUIRE(::chmod(lock.c_str(), 0644) == 0);  // as releases before made it: any process that may read it could hold it
   REQUIRE(store->Prune(0));
   struct stat status;
   REQUIRE(::stat(lock.c_str(), &status) == 0);

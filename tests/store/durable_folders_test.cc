@@ -19,7 +19,7 @@ namespace skald::testing::durable_folders_test {
 std::set<std::filesystem::path>* synced = nullptr;  // collects what is synced
 }  // namespace skald::testing::durable_folders_test
 
-// Stands in for the C library's.
+// Replaces the C library's function.
 extern "C" int fsync(int fd) {
   std::error_code error;
   if (auto* const synced = skald::testing::durable_folders_test::synced) {

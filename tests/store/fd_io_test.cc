@@ -241,7 +241,7 @@ TEST_CASE("a file that cannot be written is an error that names it") {
 
   std::filesystem::create_directory(folder.path() / "folder");
   CheckError(FileSource::Open(folder.path() / "folder"), ErrorCode::kInvalidArgument, "folder: this is a folder");
-  REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);  // nobody is waited for
+  REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);  // does not block
   CheckError(FileSource::Open(folder.path() / "pipe"), ErrorCode::kInvalidArgument, "pipe: expected a regular file");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manifests that somebody made up, with keys and checksums that are right: none gives its reader anything that is not
-// in its chunks, or takes memory that it has no chunks for.
+// Forged manifests with valid keys and checksums: none gives its reader data that is not in its chunks, or takes memory
+// that it has no chunks for.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ TEST_CASE("a resume point that borrows tokens which nobody stored is refused") {
   MemoryStore store(kUnlimited);
   const Forgery own = Begin(pool, store);
   {
-    KVCache others = *CreateKVCache(pool);  // a conversation of somebody else, over by now
+    KVCache others = *CreateKVCache(pool);  // another conversation, which has ended
     REQUIRE(GrowTiny(others, 1000, 400));
   }
   Manifest forged = own.manifest;

@@ -66,7 +66,7 @@ TEST_CASE("a model's digest depends on every byte of its parameters, and on noth
   }
   WriteShards(folder.path(), "second", "first");
   CHECK(Hex(DigestOfWeights(folder.path())) != both);
-  WriteFile(folder.path() / "model.safetensors", "merged");  // is what is opened where there are both
+  WriteFile(folder.path() / "model.safetensors", "merged");  // is opened if both exist
   CHECK(Hex(DigestOfWeights(folder.path())) == Hex(DigestOfFile(folder.path() / "model.safetensors")));
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a digest is computed once and kept beside a file, or in the folder") 
   CHECK(text.ends_with("\n" + both + "\n"));
   CHECK(Hex(DigestOfWeights(folder.path())) == both);  // the new files are not part of the model
 
-  // What is kept is what is returned.
+  // The stored digest is the returned one.
   for (const auto& path : {file, folder.path()}) CHECK(Hex(CachedDigestOfWeights(path)) == PlantDigest(path));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A prompt cache when memory runs out: each allocation of a call fails in turn. What it holds is counted right, before
-// and after, and everything can be given back without memory.
+// A prompt cache when memory runs out: each allocation of a call fails in turn. Its counts are right before and after,
+// and everything can be given back without memory.
 
 #include <optional>
 #include <vector>
@@ -18,7 +18,7 @@ constexpr RuntimeConfig kRuntime = {
     .block_tokens = 32, .resume_point_every = 40, .max_resume_points = 3, .rewind_tokens = 2};
 constexpr size_t kLogits = 10;
 
-// What the entries take, worked out from the pool: they are all that is left in it.
+// The bytes of the entries, computed from the pool: only entries are left in it.
 uint64_t BytesHeld(const BlockPool& pool, std::initializer_list<size_t> entries) {
   uint64_t bytes = pool.usage().used_bytes;
   for (const size_t tokens : entries) bytes += tokens * sizeof(int32_t) + kLogits * sizeof(float);

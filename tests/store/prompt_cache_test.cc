@@ -334,7 +334,7 @@ TEST_CASE("a store that fails costs a look-up only what that store knows, and it
   const PromptPrefix from_far = *make()->Lookup(longer);
   CHECK(from_far.matched == 100);
   CHECK(from_far.store_error);
-  // What can be written is written.
+  // Prompts that can be written are written.
   KVCache cache = *CreateKVCache(server.pool);
   REQUIRE(server.model.Forward(cache, longer, server.workspace));
   CHECK(prompts->Insert(cache).error().message.find("the line is cut") != std::string::npos);

@@ -273,7 +273,7 @@ TEST_CASE("where there is no server, connecting says so in time") {
   CheckError(RedisStore::Connect(At(port)), ErrorCode::kFailedPrecondition,
              "Redis server 127.0.0.1:" + std::to_string(port) + ": cannot connect: ");
   const auto begin = std::chrono::steady_clock::now();
-  // An address for documentation, which nobody has (RFC 5737).
+  // An address reserved for documentation (RFC 5737).
   CheckError(RedisStore::Connect({.host = "192.0.2.1", .connect_timeout = milliseconds(200)}),
              ErrorCode::kFailedPrecondition, "Redis server 192.0.2.1:6379: ");
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));

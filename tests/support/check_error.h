@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a test expects of an error: its code, and words of its sentence.
+// A test's expectation of an error: its code, and words of its sentence.
 
 #ifndef SKALD_TESTS_SUPPORT_CHECK_ERROR_H_
 #define SKALD_TESTS_SUPPORT_CHECK_ERROR_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions run in processes of their own, for tests of what several processes do at once and of what one leaves
-// behind that is killed.
+// Functions run in processes of their own, for tests of several processes at once and of killed processes.
 
 #ifndef SKALD_TESTS_SUPPORT_CHILD_PROCESS_H_
 #define SKALD_TESTS_SUPPORT_CHILD_PROCESS_H_

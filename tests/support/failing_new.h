@@ -13,7 +13,7 @@
 
 namespace skald::testing {
 
-// What is to happen to this thread's allocations.
+// How this thread's allocations fail.
 struct AllocationPlan {
   int64_t until_failure = -1;  // allocations that work before one fails; below 0: none fails
   bool for_good = false;       // all later ones fail too

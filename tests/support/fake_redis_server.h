@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What answers like a Redis server as long as a test wants it to, and then talks nonsense.
+// Answers like a Redis server while a test wants it to, and then with nonsense.
 
 #ifndef SKALD_TESTS_SUPPORT_FAKE_REDIS_SERVER_H_
 #define SKALD_TESTS_SUPPORT_FAKE_REDIS_SERVER_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a gated matrix product must be: the product, and then the gate.
+// The reference of a gated matrix product: the product, and then the gate.
 
 #ifndef SKALD_TESTS_SUPPORT_GATED_PRODUCT_H_
 #define SKALD_TESTS_SUPPORT_GATED_PRODUCT_H_

@@ -20,7 +20,7 @@
 
 namespace skald::testing {
 
-// What the converter calls a tensor.
+// The converter's name for a tensor.
 inline std::string GgufName(std::string name, bool has_post_norms) {
   const std::vector<std::pair<std::string, std::string>> replacements = {
       {"model.embed_tokens.", "token_embd."},
@@ -134,7 +134,7 @@ std::vector<NewGgufTensor> GgufTensors(const std::vector<NewTensor>& tensors, st
   return converted;
 }
 
-// What the converter writes as rope_freqs.weight for the scaling of Llama 3.
+// The converter's rope_freqs.weight for the scaling of Llama 3.
 inline NewGgufTensor RopeDivisors(const RopeSpec& rope, size_t head_dim) {
   std::vector<float> divisors;
   for (size_t i = 0; i < head_dim / 2; ++i) {
@@ -144,7 +144,7 @@ inline NewGgufTensor RopeDivisors(const RopeSpec& rope, size_t head_dim) {
   return {"rope_freqs.weight", 0, {head_dim / 2}, BytesOf(divisors)};
 }
 
-// What it writes of a RoPE's factors.
+// The converter's metadata of a RoPE's factors.
 inline std::vector<NewGgufTensor> RopeFactors(const RopeSpec& rope) {
   return {{"rope_factors_long.weight", 0, {rope.factors.size()}, BytesOf(rope.factors)},
           {"rope_factors_short.weight", 0, {rope.short_factors.size()}, BytesOf(rope.short_factors)}};

@@ -44,8 +44,8 @@ inline std::vector<float> RandomFloats(uint32_t seed, size_t size, float magnitu
   return values;
 }
 
-// Returns memory as a kernel may find it. What it holds must have no influence: as floats, bfloat16 or integers nearly
-// the largest numbers there are, and for the memory sanitizer nothing at all.
+// Returns memory with arbitrary content for a kernel, which must have no influence: as floats, bfloat16 or integers
+// nearly the largest numbers there are, and uninitialised for the memory sanitizer.
 template <class T>
 AlignedBuffer<T> UnwrittenBuffer(size_t size, std::byte filling = std::byte{0x7F}) {
   AlignedBuffer<T> buffer(size);

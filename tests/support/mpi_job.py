@@ -9,7 +9,7 @@ import subprocess
 
 # That of the MPI which the program was built with, where several are installed.
 MPIRUN = os.environ.get("SKALD_MPIRUN") or shutil.which("mpirun")
-# Open MPI: more ranks than processors, and containers where everybody is root. Other implementations do not mind.
+# Open MPI: allows more ranks than processors, and root in containers. Other implementations ignore it.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 

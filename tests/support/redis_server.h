@@ -109,7 +109,7 @@ class RedisServer {
     return false;
   }
 
-  // Sends one command as anybody might. Returns the answer's text, "" for none.
+  // Sends one command without credentials. Returns the answer's text, "" for none.
   std::string Do(const std::vector<std::string>& arguments) const {
     const std::unique_ptr<redisContext, decltype(&redisFree)> context(redisConnect("127.0.0.1", port_), redisFree);
     if (context == nullptr || context->err != 0) return "";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Configs of small models, for tests of what happens at compile time. What is computed with them takes its models from
-// small_models.h, which costs no compile time.
+// Configs of small models, for tests at compile time. Tests that compute take their models from small_models.h, which
+// costs no compile time.
 
 #ifndef SKALD_TESTS_SUPPORT_SMALL_CONFIGS_H_
 #define SKALD_TESTS_SUPPORT_SMALL_CONFIGS_H_
@@ -87,7 +87,7 @@ struct Mixture : LlamaFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// Norms behind layers alone and of whole projections, layers without RoPE, and a LongRoPE of a part of each head.
+// Norms only after layers and of whole projections, layers without RoPE, and a LongRoPE of a part of each head.
 struct NewerAttention : LlamaFamily {
   static constexpr std::string_view kName = "newer-attention";
   static constexpr int kModelDim = 60, kFeedForwardDim = 70, kVocabSize = 120;
@@ -114,7 +114,7 @@ struct HybridMixture : LlamaFamily {
   static constexpr float kEmbeddingMultiplier = 3.0f, kResidualMultiplier = 0.4f, kLogitsScaling = 2.5f;
 };
 
-// Short convolutions with biases, in front of attention and behind.
+// Short convolutions with biases, before and after attention.
 struct ShortConvs {
   static constexpr std::string_view kName = "short-convolutions";
   using Layers = LayerTypes<Attention, GatedFeedForward, ShortConv>;
@@ -175,7 +175,7 @@ struct SharedKeys {
   }
 };
 
-// Experts weighed by sigmoids and chosen in groups with a bias, one that all rows share behind a gate, a dense layer.
+// Experts weighed by sigmoids and chosen in groups with a bias, a gated shared expert, a dense layer.
 struct SharedExperts : LlamaFamily {
   static constexpr std::string_view kName = "shared-experts";
   static constexpr int kModelDim = 44, kFeedForwardDim = 70, kVocabSize = 90;

@@ -36,14 +36,14 @@ struct ModelWeights;
 
 namespace skald::testing {
 
-// What a small model is, before it has weights.
+// A small model before it has weights.
 struct SmallModel {
   std::string name;
   ModelSpec spec;
   CacheLayout layout;  // that follows from the spec
 };
 
-// Those of SKALD_SMALL_MODELS (small_configs.h), which stand for every kind of cache, norm and feed-forward layer.
+// Those of SKALD_SMALL_MODELS (small_configs.h), which cover every kind of cache, norm and feed-forward layer.
 const std::vector<SmallModel>& SmallModels();
 
 // One of them, or "one-layer", by the name of its Config.

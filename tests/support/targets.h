@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel test may expect of the SIMD target it runs on, and how it changes to another.
+// Properties of the SIMD target that a kernel test runs on, and switching to another.
 
 #ifndef SKALD_TESTS_SUPPORT_TARGETS_H_
 #define SKALD_TESTS_SUPPORT_TARGETS_H_

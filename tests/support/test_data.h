@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds files that tests read. Nearly all are part of the repository. What its licence keeps out (the tokenizer of
-// Llama 2) lives in an optional folder outside of it, named by the environment variable SKALD_TEST_DATA or, without it,
+// Finds files that tests read. Nearly all are part of the repository. Data that its licence excludes (the tokenizer of
+// Llama 2) are in an optional folder outside of it, named by the environment variable SKALD_TEST_DATA or, without it,
 // when the build is configured. A test without its data says so and returns, and then the whole executable is reported
 // as skipped instead of passed (tests/main.cc):
 //

@@ -35,7 +35,7 @@ inline CacheLayout ToyLayout(uint32_t window, bool recurrent = false, bool repla
   return layout;
 }
 
-// What a recurrent layer of the toy remembers of `tokens` (FNV-1a).
+// The state of the toy's recurrent layer after `tokens` (FNV-1a).
 inline uint64_t ToyState(std::span<const int32_t> tokens, uint64_t state = 0xCBF29CE484222325u) {
   for (const int32_t token : tokens) state = (state ^ static_cast<uint32_t>(token)) * 0x100000001B3u;
   return state;
@@ -57,7 +57,7 @@ inline int32_t ReadToyInput(BlockPool& pool, uint32_t group, BlockId id) {
   return token;
 }
 
-// What a recurrent group holds before the step; of a replayed one perhaps replayed first, up to `tokens` tokens.
+// The content of a recurrent group before the step; of a replayed one perhaps replayed first, up to `tokens` tokens.
 inline uint64_t ToyStateBefore(const SequencePlan& plan, uint32_t group, uint32_t tokens, BlockPool& pool) {
   const GroupTable& states = plan.groups[group];
   if (states.blocks.empty() && states.first_token == tokens) return ToyState({});
@@ -141,7 +141,7 @@ inline std::vector<std::pair<uint32_t, int32_t>> VisibleTokens(const KVCache& ca
   return visible;
 }
 
-// True when every state of recurrent group `g` is that of the tokens it stands for, up to the last one.
+// True if every state of recurrent group `g` is that of its tokens, up to the last one.
 inline bool RemembersItsTokens(const KVCache& cache, uint32_t g) {
   const GroupTable& group = cache.table().groups[g];
   if (cache.size() == 0) return group.blocks.empty();
@@ -153,7 +153,7 @@ inline bool RemembersItsTokens(const KVCache& cache, uint32_t g) {
   return true;
 }
 
-// True when the states of replayed group `g`, and the inputs behind the base, are those of the tokens they stand for.
+// True if the states of replayed group `g`, and the inputs after the base, are those of their tokens.
 inline bool CanReplayItsTokens(const KVCache& cache, uint32_t g) {
   const uint32_t number = cache.pool()->layout().InputsOf(g);
   const GroupTable &states = cache.table().groups[g], &inputs = cache.table().groups[number];

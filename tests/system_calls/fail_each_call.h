@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The law of system calls that fail: whichever one of an operation does, once or with all that follow, the operation
-// returns an error or succeeds. What was reported as saved, before or now, is there with all its bits once calls work
-// again; the same operation then succeeds; no descriptor stays open, and no file that nobody wants. A call that is
-// interrupted or does less than it could is no failure at all.
+// The law of failing system calls: if any call of an operation fails, once or with all later ones, the operation
+// returns an error or succeeds. Data that was reported as saved, before or now, is there with all its bits once calls
+// work again; the same operation then succeeds; no descriptor stays open, and no unneeded file remains. A call that is
+// interrupted or does less than it could is not a failure.
 //
 // Of operations with many calls some are tried: all of the first, then fewer and fewer. With SKALD_LONG_TESTS in the
 // environment, all are.

@@ -273,7 +273,7 @@ TEST_CASE("weights on a file system that fails") {
   });
 }
 
-// What a user does in an hour, while calls fail now and then.
+// The operations of a user in an hour, while calls fail now and then.
 TEST_CASE("a long session on a file system that fails now and then loses nothing that it saved") {
   std::mt19937 random(7);
   const TemporaryFolder folder;

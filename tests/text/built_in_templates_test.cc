@@ -163,7 +163,7 @@ TEST_CASE("a chat is its first turn, what the model answered, and the next turn"
     const Ids first = MustEncodeChat(t, chat_template, {kDialogue[0], kDialogue[1]});
     REQUIRE(whole.size() > first.size());
     CHECK(std::equal(first.begin(), first.end(), whole.begin()));
-    // What a model would sample ends with a stop id.
+    // Text that a model would sample ends with a stop id.
     const Ids stops = Stops(t, chat_template);
     const auto end = std::find_first_of(whole.begin() + static_cast<std::ptrdiff_t>(first.size()), whole.end(),
                                         stops.begin(), stops.end());

@@ -69,7 +69,7 @@ TEST_CASE("a turn that goes on needs only what the cache lacks") {
                                    "\xE6\x97\xA5 \xF0\x9F\x99\x82"};
     for (const std::string& answer : answers) {
       CAPTURE(answer);
-      // The answer as the tokenizer would have it, behind the marker of its turn.
+      // The answer as the tokenizer would have it, after the marker of its turn.
       chat.Add(Role::kAssistant, answer);
       chat.add_generation_prompt = false;
       const Ids answered = MustEncodeChat(t, format, chat);

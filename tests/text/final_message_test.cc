@@ -32,7 +32,7 @@ TEST_CASE("a chat that goes on with its last message ends with it") {
   CHECK(TextOf(Render("m.content", with("The answer is"))) == before + "The answer is");
   CHECK(TextOf(Render("m.content", with(" The answer: "))) == before + " The answer: ");
   CHECK(TextOf(Render("m.content | trim", with(" The answer: "))) == before + "The answer:");
-  // What the template writes is not taken for the message, nor is an earlier message.
+  // Text of the template is not taken for the message, nor is an earlier message.
   CHECK(TextOf(Render("m.content", with("end"))) == before + "end");
   CHECK(TextOf(Render("m.content", with("yes"))) == before + "yes");
   CHECK(TextOf(Render("m.content", with("\xC3\xA4[end]"))) == before + "\xC3\xA4[end]");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the metadata of a GGUF file with a byte-level tokenizer say, as a TokenizerSpec.
+// The metadata of a GGUF file with a byte-level tokenizer, as a TokenizerSpec.
 
 #include "skald/tokenizers/detail/gguf/gguf_byte_pairs.h"
 

@@ -75,8 +75,8 @@ Ids Encode(const Tokenizer& tokenizer, const json& c, ParseSpecial parse, AddSpe
   return tokenizer.Encode(TextOf(c), parse, add).value();
 }
 
-// What llama.cpp gives of valid texts, and of others with replacement characters instead. SentencePiece's own library,
-// which is our engine for its models, replaces byte by byte: there only valid texts are encoded.
+// llama.cpp's ids of valid texts, and of others with replacement characters. SentencePiece's own library, which Skald
+// uses for its models, replaces byte by byte, so only valid texts are encoded there.
 void CheckVectors(const Tokenizer& tokenizer, const json& vectors) {
   const bool is_sentencepiece = vectors["model"] == "llama";
   for (const json& c : vectors["cases"]) {

@@ -265,7 +265,7 @@ TEST_CASE("What is unknown reads the same all at once and in a stream, whether o
   }
 }
 
-// Pieces that are markers to models that nobody has heard of, one inside the other.
+// Pieces that are markers of unknown models, one inside the other.
 json MarkerMetadata() {
   return {{"tokenizer.ggml.model", "llama"},
           {"tokenizer.ggml.tokens",

@@ -34,8 +34,8 @@ Tokenizer Made(const std::string& file) {
   return *std::move(tokenizer);
 }
 
-// What normal forms shorten most, white space of all sorts, letters that most vocabularies lack, bytes that are no
-// text, and all that an id can be.
+// Texts that normal forms shorten most, white space of all sorts, letters that most vocabularies lack, bytes that are
+// no text, and the longest text of an id.
 std::vector<std::string> PartsFor(const Tokenizer& tokenizer) {
   std::vector<std::string> parts = {"\xE1\xBE\xBE\xCC\x88\xCC\x81",      // U+1FBE U+0308 U+0301, in NFC U+0390
                                     "\xF0\x9D\x9B\x8A\xCC\x88\xCC\x81",  // U+1D6CA U+0308 U+0301, in NFKC U+0390

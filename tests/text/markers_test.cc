@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a message spells becomes no marker of the model's, whatever the tokenizer's file says of the marker. The formats
-// are those of published models in few lines, with the built-in ones; where recorded renderings are at hand
+// Text of a message never becomes a marker of the model's, whatever the tokenizer's file says of the marker. The
+// formats are those of published models in few lines, with the built-in ones; if recorded renderings are available
 // (templates_golden_test.cc) the published templates too.
 
 #include <algorithm>
@@ -81,7 +81,7 @@ std::vector<Format> Formats() {
   return formats;
 }
 
-// All that stands in brackets in the source of a template.
+// All bracketed texts in the source of a template.
 std::vector<std::string> MarkersIn(const std::string& source) {
   static const std::regex kMarker(R"(<[^<>\s'"{}]{1,40}>|\[/?[A-Z_]+\])");
   std::set<std::string> found;
@@ -114,7 +114,7 @@ Tokenizer Parsed(const json& tokenizer) {
 
 MarkedText Message(std::string_view text) { return {text, Author::kMessage}; }
 
-// A chat in which everybody but the model says `text`.
+// A chat in which every author except the model says `text`.
 Chat ChatOf(const std::string& text, bool with_tools) {
   Chat chat;
   chat.Add(Role::kSystem, text);

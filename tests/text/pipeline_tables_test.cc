@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables behind the pipeline engine, compared with the plainest way to do the same; and its file, where what was
-// written over has a checksum that fits.
+// The tables of the pipeline engine, compared with the simplest implementation; and its file, with overwritten parts
+// and a matching checksum.
 
 #include <algorithm>
 #include <cstddef>

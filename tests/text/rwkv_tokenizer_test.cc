@@ -122,7 +122,7 @@ TEST_CASE("RWKV's tokenizer takes the longest piece, whatever file it is read fr
   const Result<Tokenizer> again = Tokenizer::Parse(alone.ToBytes().value());
   REQUIRE(again);
   CheckIds(*again);
-  // What lies beside it spells pieces as they are.
+  // The file beside it spells pieces unchanged.
   testing::WriteFile(folder.path() / "tokenizer_config.json",
                      R"({"bos_token": "<|rwkv_tokenizer_end_of_text|>", "eos_token": "\n\n"})");
   const Tokenizer told = LoadTokenizer(folder.path());

@@ -37,7 +37,7 @@ bool HasWholeCharactersOnly(std::string_view text) {
   return true;
 }
 
-// What each call returned, Flush last.
+// The result of each call, Flush last.
 std::vector<std::string> Stream(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
   StreamDecoder decoder(tokenizer);
   std::vector<std::string> parts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What texts a template makes is counted before they are made: whatever it asks for, a rendering takes about as much
-// memory as it may.
+// The texts of a template are counted before they are made: for any template, a rendering takes about as much memory as
+// it may.
 
 #include <cstddef>
 #include <fstream>

@@ -215,7 +215,7 @@ TEST_CASE("A tokenizer_config.json that is no JSON, and a folder without tokeniz
   std::filesystem::copy_file(ByteLevelFolder() / "tokenizer.json", folder.path() / "tokenizer.json");
   const Result<Tokenizer> bare = Tokenizer::Load(folder.path());
   REQUIRE(bare);
-  CHECK(bare->bos_id() == 415);  // what stands before each text
+  CHECK(bare->bos_id() == 415);  // added before each text
   std::ofstream(folder.path() / "tokenizer_config.json") << "[]";
   CHECK(Names(Tokenizer::Load(folder.path()).error().message, "tokenizer_config.json is no JSON object"));
 }

@@ -75,7 +75,7 @@ TEST_CASE("characters compose, and those that must not stay apart") {
   CHECK(*Normalize(kNfc, Utf8(U"\u0958")) == Utf8(U"\u0915\u093C"));
 }
 
-// What IsStable promises, asked of all characters.
+// The promise of IsStable, checked for all characters.
 TEST_CASE("characters that are called stable are their own normal form and compose with nothing before them") {
   int changed = 0, second = 0;
   for (utf8proc_int32_t c = 0; c < 0x110000; ++c) {

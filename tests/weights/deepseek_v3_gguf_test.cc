@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeepSeek-V3 and GLM-4.7-Flash as llama.cpp's converters write them: the same model, and the same weights to the bit,
-// as from safetensors. What predicts a further token is passed over.
+// DeepSeek-V3 and GLM-4.7-Flash in the form that llama.cpp's converters write: the same model, and the same weights to
+// the bit, as from safetensors. Layers that predict a further token are skipped.
 
 #include <algorithm>
 #include <cstdint>
@@ -42,7 +42,7 @@ std::vector<NewTensor> TensorsOf(const Golden& golden) {
   return tensors;
 }
 
-// What the converter calls a tensor; experts get the name by which they are stacked.
+// The converter's name for a tensor; experts get the name of their stack.
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
                                                        {"model.norm.", "output_norm."},
@@ -208,7 +208,7 @@ TEST_CASE("queries that are projected at once arrive likewise") {
                golden.folder, *expected);
 }
 
-// A copy of the last layer behind it, with what predicts from what it makes.
+// A copy of the last layer after it, with the tensors that predict from its output.
 std::vector<NewTensor> WithPredictingLayer(std::vector<NewTensor> tensors, bool predicts) {
   for (size_t i = 0, count = tensors.size(); i < count; ++i) {
     NewTensor copy = tensors[i];

@@ -24,7 +24,7 @@
 namespace skald::testing {
 namespace falcon_h1_gguf_test {
 
-// What the converter calls a tensor of the checkpoint; one name it gives without ".weight".
+// The converter's name for a tensor of the checkpoint; one name has no ".weight".
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
                                                        {"model.final_layernorm.", "output_norm."},

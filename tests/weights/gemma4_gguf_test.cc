@@ -22,7 +22,7 @@
 namespace skald::testing {
 namespace gemma4_gguf_test {
 
-// What the converter calls a tensor of the checkpoint.
+// The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
                                                        {"model.embed_tokens_per_layer.", "per_layer_token_embd."},

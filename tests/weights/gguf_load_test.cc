@@ -118,7 +118,7 @@ TEST_CASE("Queries and keys that lie joined with values are turned as those by t
   CheckJoined<GoldenMistral>("mistral", "llama");
   CheckJoined<GoldenMixtral>("mixtral", "llama");
   CheckJoined<GoldenSmolLM3>("smollm3", "smollm3");
-  CheckJoined<GoldenQwen3>("qwen3", "qwen3");  // whose rows nobody turns
+  CheckJoined<GoldenQwen3>("qwen3", "qwen3");  // whose rows are not rotated
   CheckJoined<GoldenOlmo2>("olmo2", "olmo2");
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("A GGUF file with tensors and metadata names its Config") {
   CheckIdentified<Stories260K>("stories260K", "llama");
 }
 
-// Returns the error of loading these tensors as a TinyModel, behind the name of the file.
+// Returns the error of loading these tensors as a TinyModel, after the name of the file.
 std::string LoadError(const std::vector<NewGgufTensor>& tensors) {
   const WrittenFile file(Architecture("llama"), tensors);
   const auto weights = LoadWeights<TinyModel>(file.path());

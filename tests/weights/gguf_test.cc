@@ -31,7 +31,7 @@ nlohmann::json JsonOf(const GgufArray& array) {
   return json;
 }
 
-// Returns the sentence behind the file's name, or "accepted".
+// Returns the sentence after the file's name, or "accepted".
 std::string ErrorOf(const std::string& image) {
   const Result<GgufContents> contents = Parse(image);
   return contents ? "accepted" : contents.error().message.substr(std::string("file: ").size());

@@ -17,7 +17,7 @@
 namespace skald {
 namespace golden_load_test {
 
-// What the file says, as the weights should hold it.
+// The file's values, as the weights should hold them.
 struct Expectation {
   const testing::RawFile& file;
   DType dtype;

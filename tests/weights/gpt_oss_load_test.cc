@@ -32,7 +32,7 @@ NewTensor& Named(std::vector<NewTensor>& tensors, const std::string& name) {
   return tensors.front();
 }
 
-// What the converter calls a tensor that it does not take apart.
+// The converter's name for a tensor that it does not split.
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
                                                        {"model.norm.", "output_norm."},

@@ -22,7 +22,7 @@
 namespace skald::testing {
 namespace granite_gguf_test {
 
-// What the converter calls a tensor of the checkpoint.
+// The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
                                                        {"model.norm.", "output_norm."},
@@ -90,7 +90,7 @@ std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder, size_t he
   return converted;
 }
 
-// What all architectures say.
+// Metadata of all architectures.
 GgufValues Metadata(const std::string& of, uint32_t model_dim, uint32_t heads) {
   return GgufValues()
       .String("general.architecture", of)
@@ -151,7 +151,7 @@ Result<DescribedModel> Described(const GgufValues& metadata, const TemporaryFold
   return DescribeModel(path);
 }
 
-// What the four layers of such a model are.
+// The four layers of such a model.
 ShortForm AllAttention() {
   ShortForm a = ShortFormOf<Granite4Family>();
   a.model_dim = 60, a.vocab_size = 264, a.heads = 6, a.kv_heads = 2, a.head_dim = a.rotary_dim = 10;

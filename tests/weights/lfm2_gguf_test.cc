@@ -23,7 +23,7 @@
 namespace skald::testing {
 namespace lfm2_gguf_test {
 
-// What the converter calls a tensor of the checkpoint.
+// The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
                                                        {"model.embedding_norm.", "token_embd_norm."},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small checkpoint is damaged in every possible place. Whatever the damage, loading it gives an
-// error or the very same weights, and touches no memory that it should not (run with sanitizers).
+// A small checkpoint is damaged in every possible place. With any damage, loading it gives an error or the very same
+// weights, and touches no memory that it should not (run with sanitizers).
 
 #include <cstdint>
 #include <cstring>

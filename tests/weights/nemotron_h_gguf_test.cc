@@ -20,7 +20,7 @@
 namespace skald::testing {
 namespace nemotron_h_gguf_test {
 
-// What the converter calls a tensor of the checkpoint; experts get the name by which they are stacked.
+// The converter's name for a tensor of the checkpoint; experts get the name of their stack.
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"backbone.embeddings.", "token_embd."},
                                                        {"backbone.norm_f.", "output_norm."},

@@ -188,7 +188,7 @@ TEST_CASE("Quantisation follows GGML's rules") {
   const Q4_0& nibbles = *four.As<Q4_0>();
   CHECK(nibbles.scales[0][0] == ToHalf(0.25f));       // -2 / -8
   CHECK(int{nibbles.codes[0].low[0][0][3]} == 0x80);  // -2, and value 19, which is 0
-  CHECK(int{nibbles.codes[0].low[3][0][3]} == 0xF8);  // 0, and value 31, which the largest code stands for
+  CHECK(int{nibbles.codes[0].low[3][0][3]} == 0xF8);  // 0, and value 31, that of the largest code
   CHECK(int{nibbles.codes[0].low[1][0][0]} == 0x8C);  // 1 is code 4
 }
 

@@ -225,7 +225,7 @@ TEST_CASE("a packed file that others can write to, or have written, is packed ag
   REQUIRE(cached.Load());
   const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
   const auto source = DescribeSource(cached.model);
-  const auto plant = [&] {  // weights that fit, of somebody else
+  const auto plant = [&] {  // weights that fit, from another user
     Write(packed_file, RandomWeights<TinyFull>(5), *source);
   };
   const auto check = [&] {
@@ -267,12 +267,12 @@ TEST_CASE("a packed file is checked once, and again when it has changed") {
   CheckError(load(PackedCheck::kAlways), ErrorCode::kDataLoss, "is damaged");
   CHECK(load(PackedCheck::kNever));
 
-  // What is remembered is not looked at again, so a record that counts shows in damage that is not seen.
+  // A recorded check is not repeated, so damage that is not found shows that the record counts.
   internal::Remember(**PackedFile::Open(path));
   CHECK(load(PackedCheck::kOnce));
   CheckError(load(PackedCheck::kAlways), ErrorCode::kDataLoss, "is damaged");
   std::filesystem::permissions(record, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
-  CHECK_FALSE(load(PackedCheck::kOnce));  // anybody could have written it
+  CHECK_FALSE(load(PackedCheck::kOnce));  // any user could have written it
   internal::Remember(**PackedFile::Open(path));
   CHECK(load(PackedCheck::kOnce));
   damage();  // another file, of the same content

@@ -46,7 +46,7 @@ std::string ConfigOf(const std::string& family, const char* file = "config.json"
   return {std::istreambuf_iterator<char>(text), {}};
 }
 
-// "experts.<number>." in a name, as [begin, end) of the number; nothing where there is none.
+// "experts.<number>." in a name, as [begin, end) of the number; nothing if there is none.
 struct ExpertNumber {
   size_t begin = 0, end = 0;
 
@@ -59,7 +59,7 @@ struct ExpertNumber {
   bool is_there() const { return end > begin; }
 };
 
-// Stacks experts that stand by themselves: of gate and up projections one tensor of both, one below the other.
+// Stacks separate experts: of gate and up projections one tensor of both, one below the other.
 std::vector<NewTensor> Stacked(const std::vector<NewTensor>& tensors) {
   std::vector<NewTensor> stacked;
   std::map<std::string, std::map<size_t, std::map<std::string, NewTensor>>> experts;  // by layer, number and part

@@ -31,7 +31,7 @@ namespace qwen3_next_gguf_test {
 constexpr size_t kKeyHeads = 3, kKeyDim = 12, kValuesPerKey = 2, kValueDim = 10, kModelDim = 56;
 constexpr size_t kValueHeads = kKeyHeads * kValuesPerKey;
 
-// What the converter calls a tensor of the checkpoint.
+// The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
                                                        {"model.norm.", "output_norm."},
@@ -86,7 +86,7 @@ std::string Tiled(const std::string& bytes, size_t head_bytes) {
   return tiled;
 }
 
-// What the converter makes of a tensor of Qwen3-Next: the projections of each key head apart.
+// The converter's form of a tensor of Qwen3-Next: the projections of each key head apart.
 std::vector<NewGgufTensor> SplitProjection(const NewTensor& tensor) {
   const size_t row = kModelDim * sizeof(float), values = kValuesPerKey * kValueDim, head = 2 * kKeyDim + 2 * values;
   std::string queries, keys, value_rows, gates;

@@ -110,7 +110,7 @@ void CheckLayer(const RgLru::Weights& weights, const RgLru& lru, const std::stri
   CHECK(weights.output_bias == expect.tensor(block + "linear_out.bias"));
 }
 
-// What both Mamba kinds have.
+// Tensors of both Mamba kinds.
 template <class Weights>
 void CheckStateSpace(const Weights& weights, size_t taps, const std::string& mixer, const Expectation& expect) {
   CHECK(expect.Matrix(weights.input, {mixer + "in_proj.weight"}));
@@ -159,7 +159,7 @@ void CheckRecurrences(const ModelWeights& weights, const std::string& body, cons
   }
 }
 
-// What RecurrentGemma calls differently, beside the recurrences.
+// Names that differ in RecurrentGemma, beside the recurrences.
 void CheckRecurrentGemmaBlocks(const ModelWeights& weights, const Expectation& expect) {
   const auto norm = [&](const std::string& name) {
     Floats values = expect.tensor(name);
@@ -185,7 +185,7 @@ void CheckRecurrentGemmaBlocks(const ModelWeights& weights, const Expectation& e
   CHECK(attention.output_bias == expect.tensor(block + "o_proj.bias"));
 }
 
-// What both Mamba families call differently.
+// Names that differ in both Mamba families.
 void CheckMambaBlocks(const ModelWeights& weights, const Expectation& expect) {
   CHECK(weights.final_norm.Of<RmsNorm>() == expect.tensor("backbone.norm_f.weight"));
   CHECK(!testing::HasFeedForward(weights.spec));

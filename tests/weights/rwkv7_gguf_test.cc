@@ -21,7 +21,7 @@
 namespace skald::testing {
 namespace rwkv7_gguf_test {
 
-// What the converter calls a tensor of the checkpoint.
+// The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
   const std::pair<const char*, const char*> parts[] = {{"model.embeddings.", "token_embd."},
                                                        {"model.norm.", "output_norm."},
@@ -50,8 +50,8 @@ std::string Converted(std::string name) {
   return name;
 }
 
-// All tensors of the checkpoint. What rows are mixed by is joined, and the first layer has copies of its rates where
-// others have the values' blend.
+// All tensors of the checkpoint. The mixing factors of rows are joined, and the first layer has copies of its rates in
+// place of other layers' value blend.
 std::vector<NewGgufTensor> ConvertedTensors() {
   std::vector<NewGgufTensor> converted;
   std::vector<NewTensor> mixes[2];

@@ -43,7 +43,7 @@ struct SimulationOptions {
   bool has_static_batches = false;
 };
 
-// What became of a request. Times are seconds, on the clock of its arrival.
+// The outcome of a request. Times are seconds, on the clock of its arrival.
 struct Outcome {
   std::optional<double> first_token = {}, finished = {};
   uint32_t preemptions = 0;
@@ -69,7 +69,7 @@ class SimulatedEngine {
     for (uint32_t i = 0; i < tenants; ++i) names_.push_back(std::to_string(i));
   }
 
-  // Advances to the end of the next step. False where everybody is at their end, or the pool is too small for one.
+  // Advances to the end of the next step. False if all requests are at their end, or the pool is too small for one.
   bool Step() {
     if (is_idle() && next_ < requests_.size()) now_ = std::max(now_, requests_[next_].arrival);
     Arrive();
@@ -145,7 +145,7 @@ class SimulatedEngine {
     }
   }
 
-  // Those who wait, most urgent first; for fair shares a queue for each tenant, whose order among themselves changes.
+  // Waiting requests, most urgent first; for fair shares a queue for each tenant, whose order among themselves changes.
   using Queue = std::set<std::pair<Urgency, uint32_t>>;
   Queue& QueueOf(uint32_t i) { return queues_[is_fair() ? requests_[i].tenant : 0]; }
   void Enqueue(uint32_t i) {
@@ -226,7 +226,7 @@ class SimulatedEngine {
     return seconds;
   }
 
-  // Draws a token where all that is pending was computed, and lets go who has all of its tokens.
+  // Draws a token for requests without pending rows, and removes those that have all of their tokens.
   void Take(uint32_t i, uint32_t tokens) {
     State& state = states_[i];
     state.last_round = round_ + 1;
@@ -258,7 +258,7 @@ class SimulatedEngine {
   std::vector<std::string> names_;  // of tenants
   uint64_t round_ = 0;              // of steps
   double now_ = 0.0;
-  size_t next_ = 0;                        // who has not come yet
+  size_t next_ = 0;                        // the next arrival
   std::vector<uint32_t> leaving_;          // requests that are cancelled, in this order
   size_t left_ = 0;                        // so many of them have been
   std::vector<Outcome> outcomes_;          // of each request

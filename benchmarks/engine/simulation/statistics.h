@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is told of simulated schedules: percentiles of times, and how fairly tenants were served.
+// Statistics of simulated schedules: percentiles of times, and how fairly tenants were served.
 
 #ifndef SKALD_BENCHMARKS_ENGINE_SIMULATION_STATISTICS_H_
 #define SKALD_BENCHMARKS_ENGINE_SIMULATION_STATISTICS_H_
@@ -25,7 +25,7 @@ class LogHistogram {
     ++count_;
   }
 
-  // 0 <= part <= 1. 0 where there is nothing.
+  // 0 <= part <= 1. 0 if there are no values.
   double Quantile(double part) const {
     const auto rank = static_cast<uint64_t>(part * static_cast<double>(count_));
     uint64_t seen = 0;
@@ -56,8 +56,8 @@ inline double JainIndex(std::span<const double> shares) {
   return squares > 0.0 ? sum * sum / (static_cast<double>(shares.size()) * squares) : 1.0;
 }
 
-// Watches tenants while they wait, for what is fair among those who want more than they get: who asks for little has
-// little.
+// Watches tenants while they wait, for fairness among those that want more than they get: a tenant that asks for little
+// gets little.
 class FairnessMeter {
  public:
   // After a step: tokens that each tenant was given so far, and its sequences that wait.

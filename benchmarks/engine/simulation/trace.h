@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traces: who asks for what, and when. The same seed gives the same trace with every compiler, so distributions are
-// made here and not by the standard library.
+// Traces: the arrival times and sizes of users' requests. The same seed gives the same trace with every compiler, so
+// distributions are implemented here and not taken from the standard library.
 
 #ifndef SKALD_BENCHMARKS_ENGINE_SIMULATION_TRACE_H_
 #define SKALD_BENCHMARKS_ENGINE_SIMULATION_TRACE_H_

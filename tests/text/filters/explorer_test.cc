@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an explorer remembers saves time and nothing else: the work that it counts is that of one which knows nothing.
+// An explorer's memory saves time and changes nothing else: the work that it counts is that of one without memory.
 
 #include "skald/constraints/grammar/explorer.h"
 
@@ -28,7 +28,7 @@ GrammarAutomaton OfText(std::string_view text) {
   return *std::move(automaton);
 }
 
-// What a text came to, of a round of its own.
+// The result for a text, in a separate round.
 struct Outcome {
   Readings readings = {};
   size_t work = 0;

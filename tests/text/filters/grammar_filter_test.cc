@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds for filters of any grammar: masks, clones, threads, refusals.
+// Properties of filters of every grammar: masks, clones, threads, refusals.
 
 #include <algorithm>
 #include <cstdint>
@@ -51,7 +51,7 @@ TEST_CASE("Clones go their own ways, as speculation rewinds") {
   const GrammarFilter start = OfSchema(RandomSchemas(5).Make().dump());
   const std::string text = RandomModel(5).Write(start);
   std::mt19937 random(3);
-  std::vector<std::unique_ptr<TokenFilter>> at;  // the filter behind so many bytes
+  std::vector<std::unique_ptr<TokenFilter>> at;  // the filter after so many bytes
   at.push_back(start.Clone().value());
   RandomModel other(11);
   for (const char c : text) {

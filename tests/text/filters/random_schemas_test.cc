@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever a random model writes under a random schema is JSON; text/reference/validate_samples.py holds the texts
+// Every text of a random model under a random schema is JSON; text/reference/validate_samples.py checks the texts
 // against their schemas.
 
 #include <cstdint>

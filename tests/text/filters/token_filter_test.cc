@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a filter of any kind gives: words of bits, and one of a program's own.
+// The output of every kind of filter: words of bits; and a program's own filter.
 
 #include <cstdint>
 #include <memory>

@@ -39,7 +39,7 @@ TEST_CASE("What each piece writes, joined, is what decoding writes") {
     CHECK(vocabulary->IsEnd(*tokenizer.eos_id()));
     std::mt19937 random(1);
     for (int round = 0; round < 200; ++round) {
-      // Behind a word, so that no leading space is dropped.
+      // After a word, so that no leading space is dropped.
       std::vector<int32_t> ids = MustEncode(tokenizer, "word");
       std::string text = MustDecode(tokenizer, ids), bytes = text;
       for (int i = 0; i < 20; ++i) {

@@ -27,7 +27,7 @@ def write_samples(program, schemas, path):
 
 
 def complaint(schema, text):
-    """What is wrong with a text, or nothing."""
+    """The error in a text, or nothing."""
     value = json.loads(text)
     validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER)
     return next((error.message for error in validator.iter_errors(value)), None)

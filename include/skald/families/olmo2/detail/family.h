@@ -23,7 +23,7 @@ inline constexpr GgufArchitecture kOlmo2Architectures[] = {{.name = "olmo2", .re
 
 struct Olmo2Row {
   static constexpr FamilyRow kRow = {.name = "OLMo 2",
-                                     .special = "norms behind layers alone, QK-norm over whole projections",
+                                     .special = "norms only after layers, QK-norm over whole projections",
                                      .model_types = kOlmo2Types,
                                      .architectures = kOlmo2Architectures};
   using Published = ConfigTypes<Olmo2_1B, Olmo2_7B, Olmo2_13B, Olmo2_32B>;

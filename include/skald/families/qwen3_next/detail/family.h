@@ -67,7 +67,7 @@ inline constexpr GgufArchitecture kQwen3NextArchitectures[] = {
 struct Qwen3NextRow {
   static constexpr FamilyRow kRow = {
       .name = "Qwen3-Next, Qwen 3.5 (text)",
-      .special = "gated delta nets, attention with output gates, a shared expert behind a gate",
+      .special = "gated delta nets, attention with output gates, a gated shared expert",
       .model_types = kQwen3NextTypes,
       .architectures = kQwen3NextArchitectures,
       .names = kQwen3NextNames,
