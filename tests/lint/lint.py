@@ -134,6 +134,9 @@ class Lint:
         for path in self.root.iterdir():
             if path.name not in TOP_LEVEL and not path.name.startswith("."):
                 self.problem(path, 0, "does not belong at the top level")
+        for folder in MAY_INCLUDE:
+            if not (self.root / "include/skald" / folder / "README.md").exists():
+                self.problem(self.root / "include/skald" / folder, 0, "has no README.md")
         for path in (self.root / "include").iterdir():
             if path.name != "skald":
                 self.problem(path, 0, "only the folder skald belongs in include/")

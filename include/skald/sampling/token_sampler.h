@@ -21,7 +21,7 @@
 
 namespace skald {
 
-/// What is known where a token is drawn. Everything that is referred to lives until the draw is done.
+/// The data for the draw of a token. Everything that it refers to lives until the draw is done.
 struct DrawContext {
   std::span<const int32_t> tokens;  ///< of the text so far: prompt and answer
   size_t prompt_tokens = 0;         ///< of these
