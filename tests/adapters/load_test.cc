@@ -249,7 +249,7 @@ TEST_CASE("a file that is no LoRA adapter for the model is refused, and says why
     const auto extra = [&](const std::string& name) {
       return with([&](auto& tensors) { tensors.push_back(FloatTensor(kPrefix + name, {2}, {1.0f, 2.0f})); });
     };
-    CheckError(extra(kQuery + ".lora_magnitude_vector"), ErrorCode::kUnsupported, "it is of DoRA");
+    CheckError(extra(kQuery + ".lora_magnitude_vector"), ErrorCode::kUnsupported, "it belongs to DoRA");
     CheckError(extra("model.embed_tokens.lora_embedding_A"), ErrorCode::kUnsupported, "adapters of embeddings");
     CheckError(extra("lm_head.weight"), ErrorCode::kUnsupported, "it is not half of a LoRA pair");
     CheckError(with([](auto& tensors) { tensors[0].dtype = "I32"; }), ErrorCode::kUnsupported,
@@ -311,8 +311,8 @@ TEST_CASE("adapters that are damaged or not there are refused") {
         .String("adapter.type", kind)
         .String("general.architecture", "llama");
   };
-  CheckError(LoadGguf(facts("model", "lora"), pairs), ErrorCode::kUnsupported, "general.type is \"adapter\"");
-  CheckError(LoadGguf(facts("adapter", "dora"), pairs), ErrorCode::kUnsupported, "adapter.type is \"lora\"");
+  CheckError(LoadGguf(facts("model", "lora"), pairs), ErrorCode::kUnsupported, "general.type = \"adapter\"");
+  CheckError(LoadGguf(facts("adapter", "dora"), pairs), ErrorCode::kUnsupported, "adapter.type = \"lora\"");
   for (const float alpha : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     CheckError(LoadGguf(facts("adapter", "lora").F32("adapter.lora.alpha", alpha), pairs), ErrorCode::kDataLoss,
                "adapter.lora.alpha is not finite");

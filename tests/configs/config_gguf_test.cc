@@ -112,7 +112,7 @@ TEST_CASE("The scaling of Llama 3 is told from the divisors, whatever it refers 
   Described file = Describe<Llama3_1_8B>();
   file.facts.rope_divisors[20] *= 1.1f;
   CHECK(Identified(file) ==
-        "metadata: llama.rope is \"scaled by rope_freqs.weight\"; what Skald supports is the scaling of Llama 3");
+        "metadata: llama.rope is \"scaled by rope_freqs.weight\"; Skald supports only the scaling of Llama 3");
   file.facts.rope_divisors.pop_back();
   CHECK(Identified(file).find("scaled by rope_freqs.weight") != std::string::npos);
   file.facts.rope_divisors.clear();
@@ -190,7 +190,7 @@ TEST_CASE("A value that is missing or cannot be right is named") {
   CHECK(error_of("general.architecture", nullptr) == "metadata: general.architecture is missing or null");
   CHECK(error_of("general.architecture", 3) == "metadata: general.architecture must be a string, but is 3");
   CHECK(error_of("general.architecture", "mamba") ==
-        "metadata: general.architecture is \"mamba\"; what Skald supports is llama, qwen2, qwen3, qwen3moe, olmo2, "
+        "metadata: general.architecture is \"mamba\"; Skald supports only llama, qwen2, qwen3, qwen3moe, olmo2, "
         "smollm3, phi3, gemma, gemma2, gemma3, granitehybrid, granite, granitemoe, lfm2, lfm2moe, qwen3next, qwen35, "
         "qwen35moe, nemotron_h, "
         "nemotron_h_moe, falcon-h1, gemma4, gpt-oss, rwkv7, deepseek2");
@@ -201,10 +201,10 @@ TEST_CASE("A value that is missing or cannot be right is named") {
   CHECK(error_of("llama.attention.head_count_kv", json{8, 8}).find("but is an array of 2") != std::string::npos);
   CHECK(error_of("llama.attention.layer_norm_rms_epsilon", "x").find("must be a number") != std::string::npos);
   CHECK(error_of("llama.attention.value_length", 64) ==
-        "metadata: llama.attention.value_length is 64; what Skald supports is 128");
+        "metadata: llama.attention.value_length is 64; Skald supports only 128");
   CHECK(error_of("llama.expert_count", 8) == "metadata: llama.expert_used_count is missing or null");
   CHECK(error_of("llama.rope.scaling.type", "longrope") ==
-        "metadata: llama.rope.scaling.type is \"longrope\"; what Skald supports is \"linear\", \"yarn\" and \"none\"");
+        "metadata: llama.rope.scaling.type is \"longrope\"; Skald supports only \"linear\", \"yarn\" and \"none\"");
   CHECK(error_of("llama.rope.scaling.type", "yarn") == "metadata: llama.rope.scaling.factor is missing or null");
   CHECK(error_of("llama.embedding_length", 4097).find("no Config fits; the nearest, ") == 0);
 }

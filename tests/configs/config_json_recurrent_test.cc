@@ -144,10 +144,10 @@ TEST_CASE("what Skald would compute wrongly in the Mamba families is refused") {
     CheckRefused(With(config, changes), code, part);
   };
   for (const json& config : {JsonOf<Mamba_130M>(), JsonOf<Mamba2_130M>()}) {
-    check(config, {{"use_bias", true}}, ErrorCode::kUnsupported, "use_bias is true; what Skald supports is false");
+    check(config, {{"use_bias", true}}, ErrorCode::kUnsupported, "use_bias is true; Skald supports only false");
     check(config, {{"use_conv_bias", false}}, ErrorCode::kUnsupported, "use_conv_bias is false");
     check(config, {{"hidden_act", "gelu"}}, ErrorCode::kUnsupported, "hidden_act is \"gelu\"");
-    check(config, {{"rms_norm", false}}, ErrorCode::kUnsupported, "rms_norm is false; what Skald supports is true");
+    check(config, {{"rms_norm", false}}, ErrorCode::kUnsupported, "rms_norm is false; Skald supports only true");
     check(config, {{"state_size", 0}}, ErrorCode::kDataLoss, "state_size must be");
     check(config, {{"hidden_size", nullptr}}, ErrorCode::kNotFound, "hidden_size is missing");
   }

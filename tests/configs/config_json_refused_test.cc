@@ -40,7 +40,7 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
       {R"({"model_type": 7})", ErrorCode::kDataLoss, "model_type must be a string, but is 7"},
       {R"({"model_type": ["llama"]})", ErrorCode::kDataLoss, "model_type must be a string, but is an array of 1"},
       {R"({"model_type": "rwkv"})", ErrorCode::kUnsupported,
-       "model_type is \"rwkv\"; what Skald supports is llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, olmo2, "
+       "model_type is \"rwkv\"; Skald supports only llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, olmo2, "
        "smollm3, phi3, gemma, gemma2, gemma3_text, recurrent_gemma, mamba, mamba2, granitemoehybrid, lfm2, "
        "lfm2_moe, qwen3_next, qwen3_5_text, qwen3_5_moe_text, nemotron_h, falcon_h1, gemma4_text, gpt_oss, rwkv7"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
@@ -100,7 +100,7 @@ TEST_CASE("a quantised checkpoint is refused by the name of its method") {
   const auto quantised = [](const char* method) { return Changed("quantization_config", {{"quant_method", method}}); };
   CheckRefused({
       {quantised("gptq"), ErrorCode::kUnsupported,
-       "quantization_config.quant_method is \"gptq\"; what Skald supports is F32, F16, BF16 and the types of GGUF "
+       "quantization_config.quant_method is \"gptq\"; Skald supports only F32, F16, BF16 and the types of GGUF "
        "files"},
       {quantised("awq"), ErrorCode::kUnsupported, "quant_method is \"awq\""},
       {quantised("fp8"), ErrorCode::kUnsupported, "quant_method is \"fp8\""},
@@ -108,7 +108,7 @@ TEST_CASE("a quantised checkpoint is refused by the name of its method") {
       {Changed("compression_config", {{"quant_method", "compressed-tensors"}}), ErrorCode::kUnsupported,
        "compression_config.quant_method is \"compressed-tensors\""},
       {Changed("quantization_config", {{"load_in_8bit", true}}), ErrorCode::kUnsupported,
-       "quantization_config is an object; what Skald supports is F32"},
+       "quantization_config is an object; Skald supports only F32"},
       {Changed("quantization_config", "gptq"), ErrorCode::kUnsupported, "quantization_config is \"gptq\""},
       {With(JsonOf<Mamba_130M>(), {{"quantization_config", {{"quant_method", "fp8"}}}}).dump(), ErrorCode::kUnsupported,
        "quant_method is \"fp8\""},

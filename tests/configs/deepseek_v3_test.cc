@@ -83,7 +83,7 @@ TEST_CASE("a config.json of DeepSeek-V3 that cannot be is refused with a sentenc
   check({{"scoring_func", "softmax"}}, ErrorCode::kUnsupported, "scoring_func is \"softmax\"");
   check({{"rope_interleave", false}}, ErrorCode::kUnsupported, "rope_interleave is false");
   check({{"attention_bias", true}}, ErrorCode::kUnsupported, "attention_bias is true");
-  check({{"num_key_value_heads", 2}}, ErrorCode::kUnsupported, "num_key_value_heads is 2; what Skald supports is 4");
+  check({{"num_key_value_heads", 2}}, ErrorCode::kUnsupported, "num_key_value_heads is 2; Skald supports only 4");
   check({{"quantization_config", {{"quant_method", "fp8"}}}}, ErrorCode::kUnsupported,
         "quantization_config.quant_method is \"fp8\"");
 }

@@ -71,7 +71,7 @@ TEST_CASE("a config.json of Gemma 4 that cannot be is refused with a sentence") 
   check({{"num_kv_shared_layers", 6}}, ErrorCode::kDataLoss,
         "num_kv_shared_layers must be a whole number from 0 to 5, but is 6");
   check({{"vocab_size_per_layer_input", 200}}, ErrorCode::kUnsupported,
-        "vocab_size_per_layer_input is 200; what Skald supports is 264");
+        "vocab_size_per_layer_input is 200; Skald supports only 264");
   check({{"use_bidirectional_attention", "all"}}, ErrorCode::kUnsupported, "use_bidirectional_attention is \"all\"");
   check({{"rope_parameters", {{"full_attention", {{"partial_rotary_factor", 1.5}}}}}}, ErrorCode::kDataLoss,
         "rope_parameters.full_attention.partial_rotary_factor must be at most 1, but is 1.5");

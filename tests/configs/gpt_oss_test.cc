@@ -76,7 +76,7 @@ TEST_CASE("a config.json of gpt-oss that cannot be is refused with a sentence") 
   };
   check({{"num_experts_per_tok", 7}}, ErrorCode::kDataLoss,
         "num_experts_per_tok must be a whole number from 1 to 6, but is 7");
-  check({{"swiglu_limit", 6.0}}, ErrorCode::kUnsupported, "swiglu_limit is 6.0; what Skald supports is 7.0");
+  check({{"swiglu_limit", 6.0}}, ErrorCode::kUnsupported, "swiglu_limit is 6.0; Skald supports only 7.0");
   check({{"attention_bias", false}}, ErrorCode::kUnsupported, "attention_bias is false");
   check({{"layer_types", {"full_attention"}}}, ErrorCode::kDataLoss,
         "layer_types must be an array of num_hidden_layers names, but is an array of 1");

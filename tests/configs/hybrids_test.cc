@@ -83,9 +83,9 @@ TEST_CASE("a config.json of Qwen3-Next that cannot be is refused with a sentence
   CheckRefused(config, {{"layer_types", {"full_attention"}}}, ErrorCode::kDataLoss,
                "layer_types must be an array of num_hidden_layers names, but is an array of 1");
   CheckRefused(config, {{"layer_types", {"conv", "conv", "conv", "conv"}}}, ErrorCode::kUnsupported,
-               "layer_types is \"conv\"; what Skald supports is \"full_attention\" and \"linear_attention\"");
+               "layer_types is \"conv\"; Skald supports only \"full_attention\" and \"linear_attention\"");
   CheckRefused(config, {{"attn_output_gate", false}}, ErrorCode::kUnsupported,
-               "attn_output_gate is false; what Skald supports is true");
+               "attn_output_gate is false; Skald supports only true");
   CheckRefused(config, {{"shared_expert_intermediate_size", nullptr}}, ErrorCode::kNotFound,
                "shared_expert_intermediate_size is missing or null");
 }
@@ -105,15 +105,15 @@ TEST_CASE("a config.json of Nemotron-H that cannot be is refused with a sentence
   CheckRefused(config, {{"hybrid_override_pattern", "MEM*"}}, ErrorCode::kDataLoss,
                "hybrid_override_pattern must be a letter for each of num_hidden_layers layers, but is MEM*");
   CheckRefused(config, {{"hybrid_override_pattern", "MEM*X"}}, ErrorCode::kUnsupported,
-               "hybrid_override_pattern is \"MEM*X\"; what Skald supports is \"M\", \"*\", \"-\" and \"E\"");
+               "hybrid_override_pattern is \"MEM*X\"; Skald supports only \"M\", \"*\", \"-\" and \"E\"");
   CheckRefused(config, {{"layers_block_type", {"mamba", "conv"}}}, ErrorCode::kUnsupported,
-               "layers_block_type is \"conv\"; what Skald supports is \"mamba\", \"attention\", \"mlp\" and \"moe\"");
+               "layers_block_type is \"conv\"; Skald supports only \"mamba\", \"attention\", \"mlp\" and \"moe\"");
   CheckRefused(config, {{"topk_group", 2}}, ErrorCode::kDataLoss,
                "topk_group must be a whole number from 1 to 1, but is 2");
   CheckRefused(config, {{"mamba_num_heads", 7}}, ErrorCode::kDataLoss,
                "n_groups must be a divisor of mamba_num_heads, but is 2");
   CheckRefused(config, {{"mlp_hidden_act", "silu"}}, ErrorCode::kUnsupported,
-               "mlp_hidden_act is \"silu\"; what Skald supports is \"relu2\"");
+               "mlp_hidden_act is \"silu\"; Skald supports only \"relu2\"");
 }
 
 TEST_CASE("a latent space and groups of experts of Nemotron-H are read") {
@@ -135,7 +135,7 @@ TEST_CASE("a config.json of Falcon-H1 that cannot be is refused with a sentence"
   CheckRefused(config, {{"mamba_n_heads", 5}}, ErrorCode::kDataLoss,
                "mamba_n_heads must be mamba_d_ssm / mamba_d_head, that is 96 / 16, but is 5");
   CheckRefused(config, {{"mamba_norm_before_gate", true}}, ErrorCode::kUnsupported,
-               "mamba_norm_before_gate is true; what Skald supports is false");
+               "mamba_norm_before_gate is true; Skald supports only false");
   CheckRefused(config, {{"key_multiplier", 0.0}}, ErrorCode::kDataLoss,
                "key_multiplier must be a number from 1e-30 to 1e30, but is 0.0");
 }

@@ -68,12 +68,11 @@ TEST_CASE("a config.json of RWKV-7 that cannot be is refused with a sentence") {
   refused({{"head_dim", 48}}, ErrorCode::kDataLoss, "head_dim must be a divisor of the model's width, but is 48");
   refused({{"decay_low_rank_dim", 0}}, ErrorCode::kDataLoss, "decay_low_rank_dim must be a whole number from 1 to ");
   refused({{"value_dim", {128, 256}}}, ErrorCode::kUnsupported,
-          "value_dim is 256; what Skald supports is 128, the model's width");
-  refused({{"value_dim", 256}}, ErrorCode::kUnsupported, "value_dim is 256; what Skald supports is 128");
-  refused({{"attn", {{"layers", {0}}}}}, ErrorCode::kUnsupported, "attn is an object; what Skald supports is null");
-  refused({{"norm_first", false}}, ErrorCode::kUnsupported, "norm_first is false; what Skald supports is true");
-  refused({{"hidden_act", "silu"}}, ErrorCode::kUnsupported,
-          "hidden_act is \"silu\"; what Skald supports is \"sqrelu\"");
+          "value_dim is 256; Skald supports only 128, the model's width");
+  refused({{"value_dim", 256}}, ErrorCode::kUnsupported, "value_dim is 256; Skald supports only 128");
+  refused({{"attn", {{"layers", {0}}}}}, ErrorCode::kUnsupported, "attn is an object; Skald supports only null");
+  refused({{"norm_first", false}}, ErrorCode::kUnsupported, "norm_first is false; Skald supports only true");
+  refused({{"hidden_act", "silu"}}, ErrorCode::kUnsupported, "hidden_act is \"silu\"; Skald supports only \"sqrelu\"");
   refused({{"hidden_size", nullptr}}, ErrorCode::kNotFound, "hidden_size is missing or null");
 }
 

@@ -298,14 +298,14 @@ TEST_CASE("Each value of every architecture's metadata counts, or stands in the 
 TEST_CASE("The sentence about a value that means something names it and the one that is run") {
   GgufSample sample = GgufSamples().front();
   sample.metadata["llama.attention.causal"] = false;
-  CHECK(Read(sample).error().message == "metadata: llama.attention.causal is false; what Skald supports is true");
+  CHECK(Read(sample).error().message == "metadata: llama.attention.causal is false; Skald supports only true");
   sample = GgufSamples().front();
   sample.metadata["llama.attention.scale"] = 0.5;
   CHECK(Read(sample).error().message ==
-        "metadata: llama.attention.scale is 0.5; what Skald supports is 1 divided by the root of attention.key_length");
+        "metadata: llama.attention.scale is 0.5; Skald supports only 1 divided by the root of attention.key_length");
   sample = GgufSamples()[5];
   sample.metadata["olmo2.attention.sliding_window"] = 4096;
-  CHECK(Read(sample).error().message == "metadata: olmo2.attention.sliding_window is 4096; what Skald supports is 0.0");
+  CHECK(Read(sample).error().message == "metadata: olmo2.attention.sliding_window is 4096; Skald supports only 0.0");
 }
 
 }  // namespace unread_fields_test

@@ -172,7 +172,7 @@ TEST_CASE("a right checksum over a header that makes no sense does not help") {
   for (const size_t reserved : {13u, 14u, 15u}) {
     CheckRefused(Forge<uint8_t>(chunk, reserved, 1), ErrorCode::kUnsupported, "reserved byte 1");
   }
-  CheckRefused(Forge<uint64_t>(chunk, 16, 199), ErrorCode::kDataLoss, "no whole number of elements");
+  CheckRefused(Forge<uint64_t>(chunk, 16, 199), ErrorCode::kDataLoss, "not a whole number of elements");
   for (const uint64_t content_bytes : {0, 196, 204, 4000}) {
     CheckRefused(Forge(chunk, 16, content_bytes), ErrorCode::kDataLoss, "part ");
   }

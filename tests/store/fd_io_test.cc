@@ -284,7 +284,7 @@ TEST_CASE("a file that ends early is lost data, a missing one is not found") {
   auto source = FileSource::Open(folder.path() / "short");
   REQUIRE(source);
   std::vector<std::byte> room(8);
-  CheckError(source->Read(room), ErrorCode::kDataLoss, "short: it ends where 3 more bytes are expected");
+  CheckError(source->Read(room), ErrorCode::kDataLoss, "short: it ends, but 3 more bytes are expected");
   CheckError(FileSource::Open(folder.path() / "none"), ErrorCode::kNotFound, "none: No such file");
 }
 
@@ -346,7 +346,7 @@ TEST_CASE("a peer that goes away is an error on either side, not a signal") {
     });
     FdStream stream(sockets.ends[1], "the socket");
     auto pool = *CreateBlockPool(TinyLayout(true));
-    CheckError(LoadSnapshot(ByteSourceRef(stream), {}, pool), ErrorCode::kDataLoss, "the socket: it ends where");
+    CheckError(LoadSnapshot(ByteSourceRef(stream), {}, pool), ErrorCode::kDataLoss, "the socket: it ends, but");
     CHECK(pool->usage().used_bytes == 0);
     writer.join();
   }

@@ -65,7 +65,7 @@ TEST_CASE("answers longer than any to the command are refused before they are th
   };
   check(endless, "EXISTS: the answer does not follow the Redis protocol: it has more than 65536 bytes");
   for (const char* list : {"*2147483647\r\n", "*1048577\r\n:1\r\n", "*1\r\n*1\r\n*1\r\n:1\r\n"}) {
-    check(list, "EXISTS: the answer does not follow the Redis protocol: a list of too many elements");
+    check(list, "EXISTS: the answer does not follow the Redis protocol: a list has too many elements");
   }
   check(":1\r\n:0\r\n", "EXISTS: the answer does not follow the Redis protocol");  // two
 }

@@ -126,8 +126,7 @@ TEST_CASE("Metadata that make no byte-level tokenizer are refused by name") {
     }
     CheckError(SpecOf(metadata), code, words);
   };
-  refuses("pre", "llama-9", ErrorCode::kUnsupported,
-          R"(tokenizer.ggml.pre is "llama-9"; what Skald supports is one of)");
+  refuses("pre", "llama-9", ErrorCode::kUnsupported, R"(tokenizer.ggml.pre is "llama-9"; Skald supports only one of)");
   refuses("pre", "", ErrorCode::kUnsupported, "tokenizer.ggml.pre");
   refuses("pre", 3, ErrorCode::kDataLoss, "tokenizer.ggml.pre must be a string");
   refuses("model", "bert", ErrorCode::kUnsupported, R"(tokenizer.ggml.model is "bert")");

@@ -115,7 +115,7 @@ TEST_CASE("experts of LFM2 that are weighed in another way are refused") {
   const auto path = folder.path() / "model.gguf";
   WriteFile(path, GgufImage(MoeMetadata(1), GoldenTensors("lfm2_moe")));
   CheckError(ModelsOf(*Checkpoint::Open(path)->gguf()), ErrorCode::kUnsupported,
-             "metadata: lfm2moe.expert_gating_func is 1; what Skald supports is 2");
+             "metadata: lfm2moe.expert_gating_func is 1; Skald supports only 2");
 }
 
 TEST_CASE("heads of LFM2's layers that cannot be are refused with a sentence") {

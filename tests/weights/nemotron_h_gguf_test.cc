@@ -126,7 +126,7 @@ TEST_CASE("layers of Nemotron-H that cannot be are refused with a sentence") {
         "nemotron_h.feed_forward_length must be an array of block_count whole numbers, but is an array of 4");
   check(Metadata("nemotron_h", {0, 84, 0, 0, 85}), ErrorCode::kDataLoss,
         "nemotron_h.feed_forward_length must be whole numbers, the same but for those that are 0, but is 85");
-  check(MoeMetadata(4), ErrorCode::kUnsupported, "nemotron_h_moe.expert_group_count is 4; what Skald supports is 1");
+  check(MoeMetadata(4), ErrorCode::kUnsupported, "nemotron_h_moe.expert_group_count is 4; Skald supports only 1");
 }
 
 }  // namespace nemotron_h_gguf_test

@@ -117,7 +117,7 @@ TEST_CASE("a GGUF file of RWKV-7 that cannot be is refused with a sentence") {
   const auto path = folder.path() / "model.gguf";
   WriteFile(path, GgufImage(Metadata(32), ConvertedTensors()));
   CheckError(DescribeModel(path), ErrorCode::kUnsupported,
-             path.string() + ": metadata: rwkv7.wkv.head_size is 32; what Skald supports is 64");
+             path.string() + ": metadata: rwkv7.wkv.head_size is 32; Skald supports only 64");
   WriteFile(path, GgufImage(Metadata(64, 11), ConvertedTensors()));
   const auto described = DescribeModel(path);
   REQUIRE(described);

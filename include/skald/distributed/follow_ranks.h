@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every rank but 0 does: what rank 0 says, on its own part of the weights and of the state.
+// The loop of every rank but 0: it carries out rank 0's messages on its own part of the weights and of the state.
 
 #ifndef SKALD_DISTRIBUTED_FOLLOW_RANKS_H_
 #define SKALD_DISTRIBUTED_FOLLOW_RANKS_H_

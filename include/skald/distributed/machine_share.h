@@ -19,15 +19,15 @@
 
 namespace skald {
 
-/// What threads run on, in the order in which the machine has it: several may be of one core.
+/// The CPUs that threads run on, in the machine's order: several may be of one core.
 struct Cpu {
   int package = 0, core = 0, number = 0;
 
   friend auto operator<=>(const Cpu&, const Cpu&) = default;
 };
 
-/// Returns the numbers of the CPUs that one of the ranks on a machine gets: whole cores, one beside the other, where
-/// there are enough of them; none where there are fewer CPUs than ranks. Throws std::bad_alloc.
+/// Returns the numbers of the CPUs that one of the ranks on a machine gets: whole neighbouring cores, if there are
+/// enough of them; none if there are fewer CPUs than ranks. Throws std::bad_alloc.
 std::vector<int> CpusOfRank(std::vector<Cpu> cpus, const RankShare& on_this_machine);
 
 namespace internal {
@@ -41,9 +41,9 @@ uint32_t ThreadsUnbound(const RankShare& on_this_machine);
 
 }  // namespace internal
 
-// Keeps this process to its share of the CPUs that whoever started it may use, before it starts threads: unless it has
-// been bound to some of them already, and these are enough for as many threads; 0: for its share of all. Returns how
-// many threads keep its CPUs busy. Binds nothing where the system tells nothing of CPUs. Throws std::bad_alloc.
+// Binds this process to its share of the CPUs that it may use, before it starts threads. If it is bound to some of them
+// already, and these are enough for as many threads, changes nothing; 0: for its share of all. Returns how many threads
+// keep its CPUs busy. Binds nothing if the system reports no CPUs. Throws std::bad_alloc.
 #if defined(__linux__)
 uint32_t KeepToShare(const RankShare& on_this_machine, uint32_t threads);
 #else

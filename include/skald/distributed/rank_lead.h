@@ -29,7 +29,7 @@ class RankLead {
   /// Tells the others what to do; with Turn() held.
   Result<void> Give(std::vector<std::byte> order);
 
-  /// Tells them what need not be carried out: who does not hear of it is gone. The last one is kStop.
+  /// Sends a message that need not be carried out: a rank that does not receive it is gone. The last one is kStop.
   void Leave(RankOrder what, uint64_t pool = 0) noexcept;
 
  private:

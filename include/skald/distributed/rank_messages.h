@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rank 0 tells the others, as bytes. All ranks are of one program and one kind of processor, which a handshake
-// makes sure of, so that numbers go as they lie in memory.
+// Rank 0's messages to the others, as bytes. All ranks are of one program and one kind of processor, which a handshake
+// checks, so numbers are sent as they are in memory.
 
 #ifndef SKALD_DISTRIBUTED_RANK_MESSAGES_H_
 #define SKALD_DISTRIBUTED_RANK_MESSAGES_H_

@@ -27,7 +27,7 @@
 
 namespace skald::internal {
 
-/// Exchanges the parts of blocks [begin, end) of an order: `all` has room for those of each rank, one behind the other.
+/// Exchanges the parts of blocks [begin, end) of an order: `all` has room for those of each rank, one after the other.
 /// The same call on every rank.
 Result<void> ExchangeBlocks(const CommunicatorRef& ranks, const PartitionedState& state, uint32_t group,
                             std::span<const BlockId> blocks, BlockPool& pool, std::vector<std::byte>& all,
@@ -54,7 +54,7 @@ class RankPool final : public BlockPeers {
 
   Result<void> Cut(uint32_t group, const BlockMoves& blocks, const KVCache& whole, BlockPool& pool);
 
-  /// Calls exchange(order of some source blocks, the blocks that stand for them) until all blocks have been.
+  /// Calls exchange(order of some source blocks, the blocks that replace them) until all blocks are exchanged.
   template <class Exchange>
   Result<void> ForRuns(uint32_t group, const BlockMoves& blocks, Exchange exchange);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of the models that a program knows by name a checkpoint is: for people, who want to read a name. To open it a
-// program needs none (model/load_any.h). NamedSpecOf<C> (config/model_config.h) is what one's own Config says.
+// Finds which of the models that a program knows by name a checkpoint is, for people. Opening it needs no name
+// (model/load_any.h). NamedSpecOf<C> (config/model_config.h) is that of a Config of your own.
 
 #ifndef SKALD_FAMILIES_FIND_NAMED_H_
 #define SKALD_FAMILIES_FIND_NAMED_H_

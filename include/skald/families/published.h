@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All published models that Skald has a Config for, as values. Their Configs stand in the folders of their families
+// All published models that Skald has a Config for, as values. Their Configs are in the folders of their families
 // (families/llama/llama.h); a program includes those that it names.
 
 #ifndef SKALD_FAMILIES_PUBLISHED_H_

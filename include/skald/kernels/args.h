@@ -344,9 +344,10 @@ struct StateSpaceArgs {
 /// State: [value_heads, key_dim, value_dim] floats at state_offset. A unit is one value head of one run:
 /// unit = run * value_heads + head.
 struct DeltaNetArgs {
-  const float* input;  ///< [rows, channels], tightly packed: q [key_heads * key_dim], k likewise, v [value_heads *
-                       /// value_dim]; q and k as they are multiplied by
-  const float* rates;  ///< [rows, 2 * value_heads], tightly packed: b, then dt
+  /// [rows, channels], tightly packed: q [key_heads * key_dim], k likewise, v [value_heads * value_dim]; q and k are
+  /// scaled already.
+  const float* input;
+  const float* rates;           ///< [rows, 2 * value_heads], tightly packed: b, then dt
   const float* time_step_bias;  ///< [value_heads]
   const float* decay;           ///< [value_heads], -exp(A_log)
   float* output;                ///< [rows, value_heads * value_dim], tightly packed

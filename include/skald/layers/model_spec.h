@@ -26,7 +26,7 @@
 
 namespace skald {
 
-/// What embeddings are multiplied by on the way in (the output head is not).
+/// The factor of embeddings (not of the output head).
 enum class EmbeddingScale : uint8_t {
   kNone,
   kSqrt,         ///< sqrt(model_dim)
@@ -54,7 +54,7 @@ struct Block {
   std::optional<NormSpec> post_norm = {};  ///< of what they give
   FixedText post_norm_name = "post_attention_layernorm";
   float residual_multiplier = 1.0f;  ///< of what is added to the residual stream
-  bool learned_scale = false;        ///< whether the residual stream behind it is multiplied by a learned number
+  bool learned_scale = false;        ///< whether the residual stream after it is multiplied by a learned number
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
@@ -153,8 +153,8 @@ constexpr bool IsKeptBefore(const ModelSpec& spec, size_t before, const SharedSt
   return false;
 }
 
-/// Returns why `layer`, of block number `b`, cannot be in the model, or null. `carried` is how wide the rows are that
-/// layers in front of it have given, and becomes so for those behind it.
+/// Returns why `layer`, of block number `b`, cannot be in the model, or null. `carried` is the width of the rows that
+/// earlier layers have given; it is updated for later ones.
 constexpr const char* WhyImpossibleIn(const ModelSpec& spec, size_t b, const LayerSpec& layer, int& carried) {
   if (const char* why = layer.WhyImpossible()) return why;
   const std::optional<SharedState> shared = layer.StateOfOther();
@@ -206,7 +206,7 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   return nullptr;
 }
 
-/// Returns how wide the rows are, at most, that layers give to those behind them; 0: none do.
+/// Returns the largest width of the rows that layers give to later ones; 0: none do.
 size_t CarriedDim(const ModelSpec& spec);
 
 /// Returns what a rank keeps of the state of a layer that has some. Whether states are replayed is for whole layers to

@@ -57,7 +57,7 @@ struct ModelWeights {
 /// Returns all parameters of `weights`, whole, in a fixed order, on which random values and packed files depend.
 ParameterList ParametersOf(ModelWeights& weights);
 
-/// The same for whoever only reads what the list refers to.
+/// The same for callers that only read the weights of the list.
 ParameterList ParametersOf(const ModelWeights& weights);
 
 /// Returns the bytes of all parameters, padding included.

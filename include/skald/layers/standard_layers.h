@@ -59,7 +59,7 @@ using StandardLayers = internal::LayersAfter<void SKALD_FOR_STANDARD_LAYERS(SKAL
 using StandardNorms = internal::NormsAfter<void SKALD_FOR_STANDARD_NORMS(SKALD_AND)>;
 #undef SKALD_AND
 
-// What holds them as values is compiled once.
+// Values that hold them are compiled once.
 #ifdef SKALD_COMPILED
 namespace internal {
 

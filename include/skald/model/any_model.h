@@ -39,8 +39,8 @@ struct ModelTables;
 
 class AnyModel {
  public:
-  // `name` stands in errors. `functions` must have one for the type of every layer, and `kernels`, which must outlive
-  // the model, a set for the type of every matrix; extra ones are not looked at. Throws std::bad_alloc; LoadModel and
+  // Errors contain `name`. `functions` must have one for the type of every layer, and `kernels`, which must outlive the
+  // model, a set for the type of every matrix; extra ones are not looked at. Throws std::bad_alloc; LoadModel and
   // LoadAnyModel make an error of it.
   AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions,
            std::span<const WeightKernels> kernels = WeightKernelsOf<AllWeights>());
@@ -70,7 +70,8 @@ class AnyModel {
                                          const ForwardOptions& options = {}) const;
 
   /// Carries out a step that was planned elsewhere (Step::Begin, on a pool of the same layout and block size, with or
-  /// without bytes), and returns its outputs as Forward does: bit for bit the same, whoever planned. `tokens` are those
+  /// without bytes), and returns its outputs as Forward does: bit for bit the same, wherever it was planned. `tokens`
+  /// are those
   /// of all its sequences, one after the other. `pool` gets its content from plans alone, each executed once and in the
   /// order in which they were committed; it has the planner's limits, and no caches but those that were planned, since
   /// blocks of others would bear the same numbers. Nothing in the plan is trusted; its passes have at most
@@ -82,10 +83,10 @@ class AnyModel {
                           const ForwardOptions& options = {}) const;
 
   /// Returns the logits that the head makes of rows of the residual stream, [rows, model_dim] as an observer sees them:
-  /// an output for each row. Of what stands before the head they are those of Forward, bit for bit; of what stands
-  /// before an earlier block they show what the model would say if it ended there (logit lens). Inside an observer it
-  /// takes another workspace. `ranks` as in ForwardOptions. Errors: kInvalidArgument where the floats are not whole
-  /// rows, else as Forward.
+  /// an output for each row. For rows before the head they are those of Forward, bit for bit; for rows before an
+  /// earlier block they are those of a model that ends there (logit lens). Inside an observer it takes another
+  /// workspace. `ranks` as in ForwardOptions. Errors: kInvalidArgument where the floats are not whole rows, else as
+  /// Forward.
   Result<Outputs> Logits(std::span<const float> residual, Workspace& workspace,
                          const CommunicatorRef* ranks = nullptr) const;
 
@@ -114,7 +115,7 @@ class AnyModel {
   /// Refuses to compute a part of a model without the ranks that have the others.
   Result<void> CheckRanks(const CommunicatorRef* ranks) const;
 
-  /// What Step::Plan cannot know: whether caches and tokens are this model's.
+  /// Checks that caches and tokens are this model's, which Step::Plan cannot know.
   Result<void> Check(const Batch& batch) const;
 
   Result<void> CheckPool(const BlockPool& pool, const char* whose) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ForwardOptions: how one call computes, who watches, and where adapters are.
+// ForwardOptions: how one call computes, its observer, and its adapters.
 
 #ifndef SKALD_MODEL_FORWARD_OPTIONS_H_
 #define SKALD_MODEL_FORWARD_OPTIONS_H_
@@ -28,8 +28,8 @@ struct ResidualStream {
   std::span<float> row(size_t i) const;
 };
 
-/// Called by the thread that called Forward, with denormals flushed to zero as the model's own arithmetic has them.
-/// What it throws fails the call, as what an executor throws does. It must not use the workspace of the call.
+/// Called by the thread that called Forward, with denormals flushed to zero as in the model's own arithmetic. An
+/// exception fails the call, like an executor's. It must not use the workspace of the call.
 using Observer = std::function<void(const ResidualStream&)>;
 
 struct ForwardOptions {
@@ -37,8 +37,8 @@ struct ForwardOptions {
   /// result.
   uint32_t pass_tokens = 512;
   /// Sees, and may change, the residual stream of every pass before each block and before the head. Watching changes
-  /// nothing; a changed row changes what follows from it in its own sequence. What caches then keep is no longer what
-  /// their tokens alone would give: the caller's business, if they are saved or shared.
+  /// nothing; a changed row changes what follows from it in its own sequence. The caches' state then no longer follows
+  /// from their tokens alone; the caller must take care if it saves or shares them.
   Observer observer = {};
   /// The adapters that the batch's caches are for (KVCache::adapter), among any others: alive until the call returns.
   /// Each cache says by which of them, if any, its rows are computed.

@@ -65,9 +65,9 @@ Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkpoint, const M
 ///
 /// The spec must be the one that the metadata beside the weights give, that is config.json in the same folder or the
 /// metadata of a GGUF file: kInvalidArgument with the facts that differ, and the errors of their readers. They are not
-/// compared where there is no config.json, where it or a GGUF file is of a family that Skald has no reader for (as with
-/// layers of your own), and where a GGUF file lacks a value that its reader needs. Whoever means to change a number of
-/// a model calls the LoadWeights above, which is given tensors alone.
+/// compared if there is no config.json, if it or a GGUF file is of a family that Skald has no reader for (as with
+/// layers of your own), or if a GGUF file lacks a value that its reader needs. To load a model with a changed number,
+/// call the LoadWeights above, which takes tensors alone.
 Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec, std::string_view name,
                                  const LoadOptions& options = {},
                                  std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>());

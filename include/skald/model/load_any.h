@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads whatever model lies at a path: its metadata say what it is. Every size of every family that the readers know
-// runs, whether or not somebody wrote a Config for it.
+// Loads the model at a path, of any kind: its metadata describe it. Every size of every family that the readers know
+// runs, with or without a Config.
 
 #ifndef SKALD_MODEL_LOAD_ANY_H_
 #define SKALD_MODEL_LOAD_ANY_H_
@@ -19,7 +19,7 @@ namespace skald {
 /// The model_type of models in packed files, which say what they are in another way.
 inline constexpr std::string_view kPackedModelType = "packed";
 
-/// What a packed file calls the JSON of its model's spec among its attachments.
+/// The attachment name of the JSON of a packed file's ModelSpec.
 inline constexpr const char* kSpecAttachment = "spec.json";
 
 /// Returns what the model at `path` is: a folder with config.json, a file in one, a GGUF file or a packed file. Errors

@@ -31,8 +31,8 @@ class Model : public AnyModel {
   }
 };
 
-/// Loads a checkpoint (a folder, a .safetensors or a GGUF file) whose tensors must fit C, and whose metadata must say
-/// what C says, where there are some that Skald reads. Errors: see LoadWeights.
+/// Loads a checkpoint (a folder, a .safetensors or a GGUF file) whose tensors must fit C, and whose metadata must agree
+/// with C, if there are some that Skald reads. Errors: see LoadWeights.
 template <ModelConfig C>
 Result<Model<C>> LoadModel(const std::filesystem::path& path, const LoadOptions& options = {}) {
   return NoThrow("LoadModel", [&]() -> Result<Model<C>> {

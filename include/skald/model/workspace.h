@@ -33,7 +33,7 @@ struct Activations {
   AlignedBuffer<float> second;        ///< [rows, model_dim], of a layer beside another
   AlignedBuffer<float> per_layer;     ///< [rows, layers * per_layer_dim], what embeddings give each layer
   AlignedBuffer<float> projected;     ///< the same, of one of its two parts
-  AlignedBuffer<float> carried;       ///< [rows, CarriedDim], what layers give to those behind them
+  AlignedBuffer<float> carried;       ///< [rows, CarriedDim], rows that layers give to later ones
   Scratch scratch;
   MatMulScratch matmul;
   AdapterScratch adapters;

@@ -31,7 +31,7 @@ struct Message {
   std::string content;
 };
 
-/// What a template renders, as the libraries that templates are written for have it.
+/// The variables of a template, in the order of the libraries that templates are written for.
 struct Chat {
   Chat() = default;
   explicit Chat(std::span<const Message> texts);
@@ -41,7 +41,7 @@ struct Chat {
 
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();  ///< {"role": ..., "content": ..., ...}
   nlohmann::ordered_json tools, documents;                            ///< lists, or null
-  /// "enable_thinking" and the like. What a rendering takes from elsewhere, as "bos_token", is not among them.
+  /// "enable_thinking" and the like. Values from elsewhere, as "bos_token", are not among them.
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
   bool add_generation_prompt = true;  ///< up to where the model answers
   /// The model goes on with the last message: the rendering ends with it, and has no generation prompt.
@@ -52,7 +52,7 @@ struct Chat {
   size_t most_ids = std::numeric_limits<size_t>::max();
 };
 
-/// What a conversation that keeps its cache has to do for the next answer: keep the first `keep` tokens of the cache,
+/// The work for the next answer of a conversation that keeps its cache: keep the first `keep` tokens of the cache,
 /// rewinding it if it has more, and compute `ids`, of which there is at least one.
 struct NextTurn {
   size_t keep = 0;
@@ -67,9 +67,9 @@ struct NextTurn {
 /// needs and the tokenizer lacks; a user's or system's message with a mark of a built-in template that is ordinary text
 /// to its tokenizer; a variable of the chat with a name that the template trusts. (There is no such rule for marks of
 /// published templates: of a text like
-/// "### Response:" nothing tells that it separates messages, and a rule that refused whatever the template writes would
-/// refuse half of all messages. What the tokenizer has tokens of its own for, which is how nearly all models mark
-/// turns, is safe with any template.)
+/// "### Response:" nothing tells that it separates messages, and a rule that refused all text of the template would
+/// refuse half of all messages. Marks with tokens of their own, which nearly all models use for turns, are safe with
+/// any template.)
 Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat);
 
 /// Returns the ids of a whole chat.

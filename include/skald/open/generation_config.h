@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model's publisher advises for writing with it: generation_config.json, in the terms of Hugging Face's
+// The publisher's advice for generating with a model: generation_config.json, in the terms of Hugging Face's
 // transformers. Pure; safe for concurrent calls.
 
 #ifndef SKALD_OPEN_GENERATION_CONFIG_H_
@@ -15,7 +15,7 @@
 
 namespace skald {
 
-/// What the file does not say is unset.
+/// Fields that are missing in the file are unset.
 struct GenerationConfig {
   std::vector<int32_t> eos_ids = {};   ///< each ends a text
   std::optional<bool> do_sample = {};  ///< whether to draw tokens rather than take the likeliest

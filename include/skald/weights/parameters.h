@@ -77,8 +77,7 @@ struct MatrixParameter {
   Matrix* target;
   size_t cols;
   std::vector<Part> parts;
-  std::optional<DType> dtype = {};  ///< its packed type, independent of the other matrices'; it is small, and every
-                                    ///< rank has all of it
+  std::optional<DType> dtype = {};  ///< packed type whatever the others'; small, every rank has all of it
   Partitioning partitioning = {};
 
   size_t rows() const;

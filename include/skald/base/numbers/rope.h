@@ -49,8 +49,7 @@ struct RopeSpec {
   double base = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double low_frequency_factor = 1.0;  ///< kLlama3, kYarn: the ramp is between these numbers of turns within
-                                      ///< original_context
+  double low_frequency_factor = 1.0;  ///< kLlama3, kYarn: turns within original_context at the ramp's ends
   double high_frequency_factor = 4.0;
   double original_context = 8192.0;  ///< kLlama3, kLongRope, kYarn: context of the first training
   /// kLongRope, [rotary_dim / 2]. A model may also have short factors, for conversations of at most original_context

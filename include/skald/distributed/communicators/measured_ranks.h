@@ -17,7 +17,7 @@
 
 namespace skald {
 
-/// What one rank has sent and waited for since the account began.
+/// Bytes that one rank has sent, and its waiting time, since the account began.
 struct RankTraffic {
   uint64_t exchanges = 0;
   uint64_t bytes = 0;                  ///< that the others got from this rank, counted once however many they are

@@ -51,8 +51,8 @@ class MpiRanks {
                   "MPI must have been started by MPI_Init_thread, with MPI_THREAD_SERIALIZED at least");
     }
     MpiRanks ranks(patience);
-    // Of our own, so that nobody else's messages are taken for ours; what goes wrong is told and does not end the
-    // process.
+    // A communicator of its own, so that messages of other code are not taken for these; errors are returned and do not
+    // end the process.
     if (MPI_Comm_dup(job, &ranks.job_) != MPI_SUCCESS) return Fail(ErrorCode::kFailedPrecondition, "MPI_Comm_dup");
     MPI_Comm_set_errhandler(ranks.job_, MPI_ERRORS_RETURN);
     int rank = 0, size = 1;
@@ -154,14 +154,14 @@ class MpiRanks {
       if (within == Within::kPatience && waited > patience_) {
         return FailGone(what, WhoIsMissing() + " did not answer within " + std::to_string(patience_.count()) + " ms");
       }
-      // Whoever waits between two requests leaves the processor alone.
+      // A rank that waits between two requests leaves the processor alone.
       waited > std::chrono::milliseconds(20) ? std::this_thread::sleep_for(std::chrono::microseconds(200))
                                              : std::this_thread::yield();
     }
   }
 
-  /// A rank that has waited long tells the others that it is there, by a message of no bytes whose tag is the exchange:
-  /// so they can say who is not. Nobody waits for it, since who is gone hears of nothing.
+  /// A rank that has waited long sends the others a message of no bytes whose tag is the exchange, so that they can
+  /// name the ranks that are missing. No rank waits for these messages, since a missing rank does not receive them.
   void TellThatThisCame() {
     for (size_t r = 0; r < share_.ranks; ++r) {
       if (r == share_.rank) continue;

@@ -39,7 +39,7 @@ class ThreadRank {
  private:
   friend std::vector<ThreadRank> CreateThreadRanks(size_t ranks, std::chrono::milliseconds patience);
 
-  /// What the ranks share. `parts` and `broadcast` are written before one meeting and read before the next.
+  /// The state that the ranks share. `parts` and `broadcast` are written before one meeting and read before the next.
   struct Group {
     std::vector<const std::byte*> parts;  ///< [ranks]
     const std::vector<std::byte>* broadcast = nullptr;
@@ -49,7 +49,7 @@ class ThreadRank {
     std::atomic<bool> is_broken{false};
     std::vector<std::atomic<size_t>> came;  ///< [ranks]: how many meetings each has come to
     std::vector<bool> left;                 ///< [ranks]; guarded by mutex
-    std::mutex mutex;  ///< of `changed`, by which those hear of it who have looked in vain for long
+    std::mutex mutex;                       ///< of `changed`, which wakes ranks that have polled in vain
     std::condition_variable changed;
   };
 

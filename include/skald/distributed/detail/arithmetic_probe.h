@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether two machines compute the same bits. What may differ is seen from a few sums: SIMD targets with FMA agree, and
+// Whether two machines compute the same bits. A few sums show possible differences: SIMD targets with FMA agree, and
 // those without (SSE2 to SSE4) round each product (kernels/ARITHMETIC.md); angles of rotary embeddings and decays of
 // recurrent layers come from the C library, whose functions may differ in the last bit.
 

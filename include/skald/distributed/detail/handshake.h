@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks make sure of before they compute together: that all have parts of the same weights, and compute the same
-// bits. How a step is computed besides, rank 0 tells the others (rank_messages.h): tokens, plan and tokens of a pass
-// with each step, the type of keys and values, the token limit and the size of blocks with each pool. Threads change no
-// bit.
+// The checks of ranks before they compute together: that all have parts of the same weights, and compute the same bits.
+// Rank 0 sends the other settings with its messages (rank_messages.h): tokens, plan and tokens of a pass with each
+// step, the type of keys and values, the token limit and the size of blocks with each pool. Threads change no bit.
 //
 // Of weights those are compared that all ranks have: vectors, matrices that are not divided, and the first row of each
 // tensor of those that are, which every rank reads for this. So what differs in other rows alone is not noticed.
@@ -32,7 +31,7 @@
 
 namespace skald::internal {
 
-// What must be equal. Whole numbers, so that there are no gaps between them.
+// The values that must be equal. Whole numbers, so that there are no gaps between them.
 struct RankFacts {
   uint64_t version = 0;
   uint64_t arithmetic = 0;

@@ -85,7 +85,7 @@ void PartitionedState::ForEachRunOfHeads(size_t group, size_t rank, Run run) con
   // As attention partitions them: ranks that share a head have all of it.
   const PartitionedSection heads_of_all = {whole.kv_heads, whole.kv_heads, ranks(), /*is_copied=*/true};
   const size_t first = Partition(heads_of_all, {rank, ranks()}).begin;
-  // Heads lie one behind the other in each of a layer's arrays.
+  // Heads follow each other in each of a layer's arrays.
   const auto heads = [&](size_t in_part, size_t in_whole, size_t bytes, size_t whole_bytes) {
     if (bytes > 0) run(in_part, in_whole + first * (whole_bytes / whole.kv_heads), bytes);
   };

@@ -47,7 +47,7 @@ class ObservedRanks {
   Result<void> Broadcast(std::vector<std::byte>& bytes) { return has_ended_ ? Ended() : ranks_.Broadcast(bytes); }
   Result<void> Wait() { return has_ended_ ? Ended() : ranks_.Wait(); }
 
-  // What rank 0's makes of the stream.
+  // The stream after rank 0's observer.
   Observer observer() {
     return [this](const ResidualStream& stream) {
       std::vector<std::byte> bytes;

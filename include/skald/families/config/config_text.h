@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Config as C++ text, from the description of a model: what somebody pastes into a program to compile that one model.
+// A Config as C++ text, made from the description of a model, to be pasted into a program that compiles that one model.
 
 #ifndef SKALD_FAMILIES_CONFIG_CONFIG_TEXT_H_
 #define SKALD_FAMILIES_CONFIG_CONFIG_TEXT_H_
@@ -82,8 +82,8 @@ class List {
 template <class Layers, class Norms>
 class Expressions;
 
-/// Expressions that have the value of a part of a model, whose layers and norms are of the types of the lists. What is
-/// of another type leaves its name.
+/// Expressions for the value of a part of a model, whose layers and norms are of the types of the lists. For other
+/// types, the name remains.
 template <Layer... L, Norm... N>
 class Expressions<LayerTypes<L...>, NormTypes<N...>> {
  public:
@@ -273,9 +273,9 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
 
 }  // namespace internal
 
-/// Returns a file of C++ with a Config that stands for the model: in the short form where its blocks repeat, else in
-/// the long one. `name` becomes its kName and, as far as C++ allows, the struct's; a model_type that is empty is left
-/// out. Types and Norms list the types of its layers and norms. Error: kUnsupported for one of another type.
+/// Returns a file of C++ with a Config of the model: in the short form if its blocks repeat, else in the long one.
+/// `name` becomes its kName and, as far as C++ allows, the struct's; a model_type that is empty is left out. Types and
+/// Norms list the types of its layers and norms. Error: kUnsupported for one of another type.
 template <class Types = StandardLayers, class Norms = StandardNorms>
 Result<std::string> ConfigText(const DescribedModel& model, std::string_view name) {
   return NoThrow("the text of a Config", [&]() -> Result<std::string> {

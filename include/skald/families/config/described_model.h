@@ -17,7 +17,7 @@ struct DescribedModel {
   ModelSpec spec;
 };
 
-/// What a Config says, as a value.
+/// The content of a Config, as a value.
 struct NamedSpec {
   std::string_view name, model_type;  ///< constants
   ModelSpec spec;

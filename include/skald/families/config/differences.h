@@ -102,7 +102,7 @@ std::vector<L> LayersOf(const ModelSpec& spec, Test test) {
   return found;
 }
 
-/// What `fact` says of the layers: once where all agree, `none` where there are none.
+/// The values of `fact` in the layers: one if all agree, `none` if there are none.
 template <class L, class Fact>
 std::string FactOf(const std::vector<L>& layers, const std::string& none, Fact fact) {
   std::vector<std::string> texts;
@@ -145,7 +145,7 @@ inline std::string SlidingRope(const ModelSpec& spec) {
   return own ? FactOf(sliding, "", [](const Attention& a) { return Text(a.rope); }) : "none";
 }
 
-/// What a layer is in "layer_types"; nothing for feed-forward layers.
+/// A layer's name in "layer_types"; nothing for feed-forward layers.
 inline std::optional<std::string> MixerName(const LayerSpec& layer) {
   if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
   if (layer.As<MixtureOfExperts>() != nullptr || layer.As<RwkvChannelMix>() != nullptr) return std::nullopt;
@@ -183,7 +183,7 @@ inline bool HasPostNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
 }
 
-/// What the final norm says, which is what all norms of most models say; the standard where it is of another type.
+/// The properties of the final norm, which most models share with all norms; the standard if it is of another type.
 template <Norm N, auto kMember>
 std::string FinalNorm(const ModelSpec& spec) {
   const N* const norm = spec.final_norm.As<N>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What files call the facts of a model, where that is not the name that most config.json files have for it.
+// The names of facts of a model in files, if they differ from those in most config.json files.
 
 #ifndef SKALD_FAMILIES_CONFIG_FACT_NAMES_H_
 #define SKALD_FAMILIES_CONFIG_FACT_NAMES_H_
@@ -12,12 +12,12 @@ namespace skald {
 
 namespace internal {
 
-/// What a file calls a fact, and what most config.json files do.
+/// A file's name for a fact, and that of most config.json files.
 struct FactRenaming {
   std::string_view usual, own;
 };
 
-/// Those of GGUF files, where the architecture's name and a dot stand in front.
+/// The names in GGUF files, after the architecture's name and a dot.
 inline constexpr FactRenaming kGgufFactNames[] = {
     {"hidden_size", "embedding_length"},
     {"intermediate_size", "feed_forward_length"},

@@ -22,7 +22,7 @@ enum class LayerKind : uint8_t {
   kFullAttention,     ///< each position sees all earlier ones and itself
   kSlidingAttention,  ///< each position sees itself and the Config's kWindow - 1 positions before it
   kNopeAttention,     ///< full, without RoPE
-  // The recurrent kinds: a state of fixed size stands for all earlier positions.
+  // The recurrent kinds: a state of fixed size replaces all earlier positions.
   kRgLru,   ///< real-gated linear recurrent unit of Griffin, De et al. 2024 (arXiv:2402.19427)
   kMamba,   ///< selective state space, Gu and Dao 2023 (arXiv:2312.00752)
   kMamba2,  ///< state-space duality, Dao and Gu 2024 (arXiv:2405.21060)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Config is: a struct of `static constexpr` facts about one model's architecture. The concept
-// ModelConfig lists what every Config must say; ShortFormOf reads it, with what its optional members mean where they
-// are absent, so that a Config mentions only the features it has; SpecOf is the model that it stands for; and
-// CheckConfig refuses, in full sentences, what no model can be.
+// Configs: a Config is a struct of `static constexpr` facts about one model's architecture. The concept ModelConfig
+// lists the required members. ShortFormOf reads a Config with the defaults of its optional members, so that it mentions
+// only the features it has. SpecOf is the model that it describes, and CheckConfig refuses impossible models, in full
+// sentences.
 //
 // In the long form a Config gives the model itself, blocks with layers of any types, a user's own included:
 //   kName; using Layers = LayerTypes<...>, all types that occur; static constexpr ModelSpec Spec().
@@ -179,7 +179,7 @@ constexpr ShortForm ShortFormOf() {
   return a;
 }
 
-/// Returns the model that a Config stands for.
+/// Returns the model that a Config describes.
 template <ModelConfig C>
 constexpr ModelSpec SpecOf() {
   if constexpr (LongConfig<C>)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program can say of a type's members and of its names in C++ source: the members by VisitFields, the names as
-// the compiler spells them. Descriptions of models are written and read by these, whatever types a user adds.
+// Reflection on a type's members and on its names in C++ source: the members by VisitFields, the names as the compiler
+// spells them. Descriptions of models are written and read by these, for any types that a user adds.
 
 #ifndef SKALD_FAMILIES_CONFIG_REFLECTION_H_
 #define SKALD_FAMILIES_CONFIG_REFLECTION_H_
@@ -18,7 +18,7 @@ concept HasFields = requires(const T& value) {
   T::VisitFields(value, [](std::string_view, const auto&) {});
 };
 
-/// Returns what stands behind `label` in a compiler's words about a function template.
+/// Returns the text after `label` in a compiler's name of a function template.
 constexpr std::string_view ArgumentBehind(std::string_view words, std::string_view label) {
   words.remove_prefix(words.find(label) + label.size());
   return words.substr(0, words.find_first_of(";]"));

@@ -91,7 +91,7 @@ constexpr std::optional<LayerSpec> FeedForwardLayerOf(const ShortForm& a, uint32
   return GatedFeedForwardOf(a);
 }
 
-/// What a RoPE without scaling, or with another one, does not look at is as if it had not been given.
+/// Values that a RoPE without scaling, or with another one, ignores are treated as absent.
 constexpr RopeSpec WithoutUnusedFields(RopeSpec rope) {
   const RopeSpec standard;
   if (rope.scaling == RopeScaling::kLlama3 || rope.scaling == RopeScaling::kYarn) return rope;
@@ -144,8 +144,7 @@ constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
 
 }  // namespace internal
 
-/// Returns the model that `a` stands for: of each layer a block of its mixer, then one of its feed-forward layer if it
-/// has one.
+/// Returns the model of `a`: for each layer a block of its mixer, then one of its feed-forward layer if it has one.
 constexpr ModelSpec Expand(const ShortForm& a) {
   const NormSpec norm = internal::NormOf(a);
   std::optional<NormSpec> pre_norm, post_norm;

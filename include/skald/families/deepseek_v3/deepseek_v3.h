@@ -21,7 +21,7 @@
 
 namespace skald {
 
-/// What the experts of all sizes have in common.
+/// Common to the experts of all sizes.
 constexpr MixtureOfExperts DeepSeekV3Experts() {
   return {.sigmoid = true, .selection_bias = true, .sum_epsilon = 1e-20f};
 }

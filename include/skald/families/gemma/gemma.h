@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first Gemma family (arXiv:2403.08295): GeGLU, scaled embeddings, norms that multiply by (1 + weight).
-// The numbers of each size are those of the config.json on the page named above it. (It gives "hidden_act" as
-// "gelu", which stands for the tanh form that these models were trained with.)
+// The first Gemma family (arXiv:2403.08295): GeGLU, scaled embeddings, norms that multiply by (1 + weight). The numbers
+// of each size are those of the config.json on the page named above it. (It gives "hidden_act" as "gelu", which means
+// the tanh form that these models were trained with.)
 
 #ifndef SKALD_FAMILIES_GEMMA_GEMMA_H_
 #define SKALD_FAMILIES_GEMMA_GEMMA_H_

@@ -47,8 +47,8 @@ constexpr std::vector<bool> Gemma4Slides(int layers, int nth) {
 
 namespace internal {
 
-/// Returns the layer whose keys and values a layer reads: the last one before `first_shared` of its kind, or itself
-/// where there is none, which no model can have.
+/// Returns the layer whose keys and values a layer reads: the last one before `first_shared` of its kind, or itself if
+/// there is none, which no model can have.
 constexpr int Gemma4SharedLayer(const std::vector<bool>& slides, int first_shared, int layer) {
   for (int earlier = first_shared - 1; earlier >= 0; --earlier) {
     if (slides[static_cast<size_t>(earlier)] == slides[static_cast<size_t>(layer)]) return earlier;

@@ -24,7 +24,7 @@ struct Granite4Family {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-/// What the published sizes share.
+/// Common to the published sizes.
 struct PublishedGranite4 : Granite4Family {
   static constexpr int kVocabSize = 100352;
   static constexpr float kEmbeddingMultiplier = 12.0f;

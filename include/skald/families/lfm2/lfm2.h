@@ -72,7 +72,7 @@ struct Lfm2Family {
   using Layers = LayerTypes<Attention, GatedFeedForward, ShortConv>;
 };
 
-/// What the experts of all sizes have in common.
+/// Common to the experts of all sizes.
 constexpr MixtureOfExperts Lfm2Experts() { return {.sigmoid = true, .selection_bias = true, .sum_epsilon = 1e-6f}; }
 
 struct Lfm2MoeFamily {

@@ -78,9 +78,9 @@ struct TinyLlama_1_1B : LlamaFamily {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-/// A storyteller by Andrej Karpathy, who publishes it without a config.json: the sizes are the header of
-/// stories15M.bin at https://huggingface.co/karpathy/tinyllamas, the rest is fixed by
-/// https://github.com/karpathy/llama2.c (run.c), where a positive vocabulary size in the header means tied.
+/// A storyteller by Andrej Karpathy, published without a config.json: the sizes are the header of stories15M.bin at
+/// https://huggingface.co/karpathy/tinyllamas, the rest is fixed by https://github.com/karpathy/llama2.c (run.c), where
+/// a positive vocabulary size in the header means tied.
 struct Stories15M : LlamaFamily {
   static constexpr std::string_view kName = "stories15m";
   static constexpr int kModelDim = 288, kFeedForwardDim = 768, kVocabSize = 32000;

@@ -21,7 +21,7 @@ struct Mamba2Family {
   static constexpr int kConvWidth = 4;
 };
 
-/// What the published sizes share.
+/// Common to the published sizes.
 struct PublishedMamba2 : Mamba2Family {
   static constexpr int kVocabSize = 50288;
   static constexpr int kSsmHeadDim = 64, kStateDim = 128, kSsmGroups = 1;

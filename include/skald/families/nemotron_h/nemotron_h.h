@@ -32,7 +32,7 @@ struct NemotronHSizes {
   bool tied_embeddings = false;
 };
 
-/// What the experts of all sizes have in common.
+/// Common to the experts of all sizes.
 constexpr MixtureOfExperts NemotronHExperts() {
   return {.activation = Activation::kReluSquared,
           .sigmoid = true,

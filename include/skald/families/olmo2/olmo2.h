@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The OLMo 2 family (arXiv:2501.00656): the layers of Llama without norms in front of them, but behind, and with
-// queries and keys normalised as whole projections. The numbers of each size are those of the config.json on the page
-// named above it.
+// The OLMo 2 family (arXiv:2501.00656): the layers of Llama with norms after them instead of before, and with queries
+// and keys normalised as whole projections. The numbers of each size are those of the config.json on the page named
+// above it.
 
 #ifndef SKALD_FAMILIES_OLMO2_OLMO2_H_
 #define SKALD_FAMILIES_OLMO2_OLMO2_H_
@@ -22,7 +22,7 @@ struct Olmo2Family {
   static constexpr bool kTiedEmbeddings = false;
 };
 
-/// What the published sizes share.
+/// Common to the published sizes.
 struct PublishedOlmo2 : Olmo2Family {
   static constexpr int kVocabSize = 100352, kHeadDim = 128;
   static constexpr RopeSpec kRope = {.base = 500000.0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the registry knows of a family: what its files say and how they are read, the names of its tensors, the habits
-// of its converters. Each family has one such row, in its folder.
+// A family's entry in the registry: how its files name it and are read, the names of its tensors, the conventions of
+// its converters. Each family has one such row, in its folder.
 
 #ifndef SKALD_FAMILIES_READERS_FAMILY_ROW_H_
 #define SKALD_FAMILIES_READERS_FAMILY_ROW_H_

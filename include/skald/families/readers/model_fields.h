@@ -13,7 +13,7 @@
 
 namespace skald {
 
-/// What the tensors of a GGUF file say, and its metadata do not.
+/// Facts that the tensors of a GGUF file show, and its metadata do not.
 struct GgufTensorFacts {
   int vocab_size = 0;                                              ///< rows of the embedding
   bool has_head = false;                                           ///< an output head of its own
@@ -25,8 +25,8 @@ struct GgufTensorFacts {
 
 namespace internal {
 
-/// What GGUF files call the tensors of the same names above. Readers of a RoPE ask for them as for fields, so that
-/// those that no reader takes are refused.
+/// The names of the tensors above in GGUF files. Readers of a RoPE request them like fields, so that tensors that no
+/// reader takes are refused.
 inline constexpr const char *kRopeDivisors = "rope_freqs.weight", *kLongRopeDivisors = "rope_factors_long.weight",
                             *kShortRopeDivisors = "rope_factors_short.weight";
 
@@ -37,7 +37,7 @@ inline size_t LayerCount(const JsonFields& fields) {
   return static_cast<size_t>(fields.Integer("num_hidden_layers", 1, kMaxLayers));
 }
 
-/// What YaRN multiplies cosines and sines by (arXiv:2309.00071, section 3.4).
+/// YaRN's factor of cosines and sines (arXiv:2309.00071, section 3.4).
 inline double YarnAttentionFactor(double factor, double multiplier = 1.0) {
   return factor > 1.0 ? 0.1 * multiplier * std::log(factor) + 1.0 : 1.0;
 }

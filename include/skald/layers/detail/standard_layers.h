@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds the standard layers and norms as values, compiled once for a program of many sources.
+// Values that hold the standard layers and norms, compiled once for a program of many sources.
 
 #ifndef SKALD_LAYERS_DETAIL_STANDARD_LAYERS_H_
 #define SKALD_LAYERS_DETAIL_STANDARD_LAYERS_H_

@@ -122,8 +122,8 @@ struct Attention {
 
   /// With q = heads * head_dim and kv = kv_heads * head_dim:
   struct Weights {
-    Matrix qkv;  ///< [q + 2 * kv, model_dim]: query rows, then those of keys and values where it has projections for
-                 /// them; behind them [q] rows of gates, where it has these
+    Matrix qkv;  ///< [q + 2 * kv, model_dim]: query rows, then those of keys and values, if it has projections for
+                 /// them; after them [q] rows of gates, if it has these
     std::vector<float> qkv_bias;       ///< [q + 2 * kv] in the same order; empty when there is none
     NormWeights query_norm, key_norm;  ///< [head_dim], or [q] and [kv] of whole projections; empty when there are none
     NormWeights value_norm;            ///< [head_dim]; empty when there is none
@@ -150,8 +150,8 @@ struct Attention {
  private:
   constexpr bool shares() const { return shared_layer >= 0; }
 
-  /// What is partitioned to ranks: kv heads. Ranks that share one have some of its query heads each, but where a norm
-  /// is over all keys, which should be there once.
+  /// Partitioned among ranks: kv heads. Ranks that share one have some of its query heads each, except if a norm is
+  /// over all keys, which should be there once.
   constexpr size_t units() const { return static_cast<size_t>(kv_heads); }
   constexpr size_t sharers() const { return projection_norm ? 1 : static_cast<size_t>(heads / kv_heads); }
   constexpr PartitionedSection Queries(size_t of_head) const {
@@ -177,7 +177,7 @@ struct Attention {
   size_t query_dim() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   size_t kv_dim() const { return static_cast<size_t>(kv_heads) * static_cast<size_t>(head_dim); }
 
-  /// Files have a head's gates behind its queries.
+  /// In files a head's gates come after its queries.
   void AddGatedParts(size_t begin, size_t turned, std::vector<Part>& parts) const;
 
   void NormalizeHeads(const NormSpec& norm, const NormWeights& weights, int count, const LayerRun& run,

@@ -67,7 +67,7 @@ struct FeedForwardWith {
     return part;
   }
 
-  /// What lies between the projections.
+  /// The values between the projections.
   std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {rows * static_cast<size_t>(width)};
   }

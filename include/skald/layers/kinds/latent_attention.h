@@ -105,8 +105,8 @@ struct LatentAttention {
     return part;
   }
 
-  /// What queries are made of; their parts without and with positions; queries as latents are compared with them; keys;
-  /// the latents and the values of all heads.
+  /// The compressed queries; their parts without and with positions; queries in the space of latents; keys; the latents
+  /// and the values of all heads.
   std::array<size_t, 7> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
@@ -119,7 +119,7 @@ struct LatentAttention {
   /// How matrices that have so many rows for each head are partitioned.
   Partitioning ByHeads(size_t of_head) const { return {.sections = {{head_count() * of_head, head_count()}}}; }
 
-  /// The rows of all heads that begin at `begin` in their head. Files have those that RoPE turns behind the others.
+  /// The rows of all heads that begin at `begin` in their head. In files, rows that RoPE rotates come after the others.
   std::vector<Part> QueryParts(size_t begin, size_t count, size_t turned) const;
 
   /// Writes the queries of all heads, as keys are: first what is to be turned, then what latents are compared with.

@@ -62,7 +62,8 @@ struct NormedFeedForward {
   /// The pieces of memory that the layers use.
   static constexpr size_t kPieces = std::tuple_size_v<decltype(MixtureOfExperts().ScratchFloats(0, 0))>;
 
-  /// What the layers need, and behind it the rows that they read, those that the router reads and what experts give.
+  /// The scratch of the layers, and after it the rows that they read, those that the router reads and the outputs of
+  /// experts.
   std::array<size_t, kPieces + 3> ScratchFloats(size_t rows, size_t model_dim) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What embeddings give a layer besides (model/per_layer_inputs.h), let through by a gate of the residual stream, as
-// Gemma 4's small models have it: projection(activation(gate(x)) * input).
+// The additional input of a layer from embeddings (model/per_layer_inputs.h), gated by the residual stream, as in Gemma
+// 4's small models: projection(activation(gate(x)) * input).
 
 #ifndef SKALD_LAYERS_KINDS_PER_LAYER_INPUT_H_
 #define SKALD_LAYERS_KINDS_PER_LAYER_INPUT_H_
@@ -45,7 +45,7 @@ struct PerLayerInput {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// What the gate lets through.
+  /// The output of the gate.
   std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;

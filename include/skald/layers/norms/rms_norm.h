@@ -36,8 +36,7 @@ struct RmsNorm {
     return epsilon > 0.0f ? nullptr : "kNormEpsilon must be positive: it keeps a norm from dividing by zero.";
   }
 
-  /// What it multiplies by, [size], or empty: with unit_offset that is one plus the parameter, so that kernels know one
-  /// form.
+  /// The factors, [size], or empty: with unit_offset they are one plus the parameter, so that kernels know one form.
   using Weights = std::vector<float>;
 
   void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const;

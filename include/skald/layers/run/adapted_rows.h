@@ -101,7 +101,7 @@ class AdaptedRows {
 
   size_t GroupOf(const Adapter* adapter);
 
-  /// The rows of a group, one behind the other.
+  /// The rows of a group, one after the other.
   template <class Operations>
   Rows Gather(Operations& ops, const Group& group, Rows input, size_t cols) const;
 

@@ -94,7 +94,7 @@ struct LayerRun {
   LayerCache cache;  ///< of layers that keep keys and values
   LayerState state;  ///< of layers that keep a fixed number of floats
   Rows per_layer;    ///< [rows, per_layer_dim], of models whose embeddings give each layer something
-  Rows carried;      ///< [rows, width of what is carried], of models whose layers give something to those behind them
+  Rows carried;      ///< [rows, carried width], in models whose layers give rows to later ones
 };
 
 }  // namespace skald

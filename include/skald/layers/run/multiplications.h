@@ -140,7 +140,7 @@ class Multiplications {
  private:
   const WeightKernels& KernelsFor(const Matrix& weights) const;
 
-  /// What MatMulEach does once the rows of each part are prepared.
+  /// The rest of MatMulEach, once the rows of each part are prepared.
   void MultiplyEach(std::span<const RowsOfMatrix> parts, std::span<std::byte* const> prepared,
                     std::span<const size_t> rows, std::optional<Activation> gate, Rows output);
 

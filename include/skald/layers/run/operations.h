@@ -58,8 +58,8 @@ class Operations : public Multiplications {
   /// RMSNorm of each of `parts` equal parts of each row of `size` elements, in place.
   void NormParts(Rows values, size_t rows, size_t size, size_t parts, std::span<const float> weight, float epsilon);
 
-  /// MatMul of the RMSNorm of each of `parts` of each row, all of it where ranks have parts of the rows. What `input`
-  /// has then is of no use.
+  /// MatMul of the RMSNorm of each of `parts` of each row, all of it if ranks have parts of the rows. The content of
+  /// `input` is then unspecified.
   void NormMatMul(const Matrix& weights, std::span<const float> norm, size_t parts, float epsilon, Rows input,
                   size_t rows, const std::vector<float>& bias, Rows output);
 

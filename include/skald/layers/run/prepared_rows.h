@@ -23,7 +23,7 @@ size_t PreparedRowBytes(DType type, size_t cols);
 
 namespace internal {
 
-/// Copies pieces of so many bytes from one behind the other to every `step` bytes.
+/// Copies consecutive pieces of so many bytes to places `step` bytes apart.
 template <size_t kBytes>
 void Spread(const std::byte* from, size_t pieces, size_t step, std::byte* to) {
   for (size_t i = 0; i < pieces; ++i) std::memcpy(to + i * step, from + i * kBytes, kBytes);

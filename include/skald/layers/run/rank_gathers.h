@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RankGathers: what ranks exchange around the multiplications by matrices that are divided among them. What travels are
-// inputs and outputs, never parts of sums, so the bits do not depend on how many ranks there are.
+// RankGathers: the exchanges of ranks around the multiplications by matrices that are divided among them. They exchange
+// inputs and outputs, never parts of sums, so the bits do not depend on the number of ranks.
 
 #ifndef SKALD_LAYERS_RUN_RANK_GATHERS_H_
 #define SKALD_LAYERS_RUN_RANK_GATHERS_H_
@@ -34,7 +34,7 @@ class RankGathers {
   RankGathers(const CommunicatorRef* ranks, GatherScratch& scratch, const ExecutorRef& executor)
       : ranks_(ranks), scratch_(scratch), executor_(executor) {}
 
-  /// The first error of an exchange. What is computed behind that is of no use.
+  /// The first error of an exchange. Results computed after it are not used.
   const Result<void>& status() const { return status_; }
 
   size_t rank() const;
@@ -73,13 +73,13 @@ class RankGathers {
   /// The number of this rank's first output.
   size_t FirstOutput(const Matrix& weights) const { return weights.division->output_begins[rank()]; }
 
-  /// Where this rank's outputs go, [rows, those of this rank] one behind the other,
+  /// Where this rank's outputs go, [rows, those of this rank] one after the other,
   float* OwnOutputs(const Matrix& weights, size_t rows) { return Own(weights.division->output_begins, rows); }
   /// and from where all of them go to `output` [rows, weights.outputs()].
   void Outputs(const Matrix& weights, size_t rows, Rows output);
 
   /// output[i, :] = row tokens[i] of an embedding, which `embed(tokens, to)` looks up: for tokens counted from the
-  /// first that this rank has, into rows of weights.cols floats, one behind the other.
+  /// first that this rank has, into rows of weights.cols floats, one after the other.
   template <class Embed>
   void Embeddings(const Matrix& weights, std::span<const int32_t> tokens, Rows output, Embed embed) {
     const std::vector<size_t>& begins = weights.division->output_begins;

@@ -20,21 +20,21 @@ void Reserve(AlignedBuffer<T>& buffer, size_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
 }
 
-/// What ranks exchange around a multiplication.
+/// The buffers of ranks' exchanges around a multiplication.
 struct GatherScratch {
-  AlignedBuffer<std::byte> exchanged;  ///< each rank's part, one behind the other
+  AlignedBuffer<std::byte> exchanged;  ///< each rank's part, one after the other
   AlignedBuffer<float> inputs;         ///< [rows, cols]
   std::vector<size_t> begins;          ///< [ranks + 1], bytes
 };
 
-/// What a multiplication needs beside its input and output.
+/// The scratch of a multiplication beside its input and output.
 struct MatMulScratch {
   AlignedBuffer<std::byte> prepared;  ///< the input, in the type of the weights
   AlignedBuffer<float> partial_sums;
   GatherScratch gathers;
 };
 
-/// What adapters need beside that, for the rows of one of them.
+/// The additional scratch of adapters, for the rows of one of them.
 struct AdapterScratch {
   AlignedBuffer<float> gathered;  ///< [rows, cols], the inputs
   AlignedBuffer<float> between;   ///< [rows, rank]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Component: a struct that says what one part of a model is, a layer or a norm. What a value that holds a component of
-// any type can do, whichever of the two it is.
+// Component: a struct that describes one part of a model, a layer or a norm; and a value that holds a component of any
+// type, with the operations of both kinds.
 
 #ifndef SKALD_LAYERS_SPEC_COMPONENT_H_
 #define SKALD_LAYERS_SPEC_COMPONENT_H_
@@ -25,7 +25,7 @@ concept SaysWhyImpossible = requires(const T& value) {
   { value.WhyImpossible() } -> std::same_as<const char*>;
 };
 
-/// What every type of layers or norms must say. Plain members are its sizes and options, comparable; besides:
+/// The members of every type of layers or norms. Plain members are its sizes and options, comparable; besides:
 ///   kName                      tells it from other types, in fingerprints and messages
 ///   VisitFields(self, visit)   static: calls visit(name, self.member) for every member that changes a number
 ///   WhyImpossible()            a sentence about sizes that no such component can have, or null
@@ -103,7 +103,7 @@ class ComponentSpec {
     return type() == &kTypeOf<T> ? &static_cast<const HeldComponent<T, Interface>*>(held_)->component : nullptr;
   }
 
-  /// What is wrong with its sizes, in a sentence, or null.
+  /// The error in its sizes, in a sentence, or null.
   constexpr const char* WhyImpossible() const { return held_->WhyImpossible(); }
 
   /// Room for its parameters.

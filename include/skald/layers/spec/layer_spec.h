@@ -29,13 +29,12 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
   { layer.ScratchFloats(rows, model_dim) } -> std::convertible_to<std::span<const size_t>>;
 };
 
-/// What a type of layers must say besides what every component does:
+/// The members of a type of layers besides those of every component:
 ///   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
 ///   ScratchFloats(rows, model_dim)   how many floats of memory Run uses: run.scratch[0], [1] and so on
-///   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing; what
-///   it
-///                              multiplies by a matrix of its own are all rows, so that adapters can add to it, or the
-///                              matrix is listed as that of an expert (Part::expert)
+///   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing; a
+///                              multiplication by a matrix of its own takes all rows, so that adapters can add to it,
+///                              or the matrix is listed as that of an expert (Part::expert)
 /// and, if it keeps state,
 ///   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
 /// and, if it can compute such floats again from inputs that Run kept (KeepInputs), so that few states need to be kept,
@@ -44,7 +43,7 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 ///   StateOfOther()             of which one
 /// and, if it reads what embeddings give each layer,
 ///   PerLayerDim()              how wide that is (ModelSpec::per_layer_dim)
-/// and, if it gives rows to layers behind it or reads those of one in front, in run.carried,
+/// and, if it gives rows to later layers or reads those of an earlier one, in run.carried,
 ///   Carried()                  which of the two, and how wide they are
 /// and, if its state holds rows of its input,
 ///   InputDim()                 how wide those are: the model_dim of all models that it can be in
@@ -83,7 +82,7 @@ concept MayShareState = Layer<L> && requires(const L& layer) {
   { layer.StateOfOther() } -> std::same_as<std::optional<SharedState>>;
 };
 
-/// Rows that one layer of a pass gives, and layers behind it read: of the same tokens, so they are no state.
+/// Rows that one layer of a pass gives, and later layers read: of the same tokens, so they are no state.
 struct CarriedRows {
   int width;
   bool gives;  ///< writes them, for the first time or anew; else reads them
@@ -204,16 +203,16 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 
   constexpr void VisitFields(FieldVisitor& visit) const { held_->Visit(visit); }
 
-  /// What the layer keeps; nothing for layers without state.
+  /// The layer's state; nothing for layers without state.
   constexpr std::optional<CacheGroup> State() const { return held_->State(); }
 
-  /// What it reads of another layer; nothing for most.
+  /// The state that it reads of another layer; nothing for most.
   constexpr std::optional<SharedState> StateOfOther() const { return held_->StateOfOther(); }
 
   /// The width of what embeddings give the layer; 0 for most.
   constexpr int PerLayerDim() const { return held_->PerLayerDim(); }
 
-  /// What it gives to layers behind it, or reads; nothing for most.
+  /// The rows that it gives to later layers, or reads; nothing for most.
   constexpr std::optional<CarriedRows> Carried() const { return held_->Carried(); }
 
   /// The model_dim that it needs; 0 for most, which go with any.

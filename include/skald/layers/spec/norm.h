@@ -29,7 +29,7 @@ struct NormRun {
   Rows output;  ///< [rows, size], to be written whole; may be `input`
 };
 
-/// What a type of norms must say besides what every component does:
+/// The members of a type of norms besides those of every component:
 ///   ListParameters(weights, name, size, list)   adds each of them to the list, for rows of `size` elements; in files
 ///                                               their names begin with `name`, as in "input_layernorm.weight"
 ///   Run(weights, run)                           computes run.output from run.input, and allocates nothing

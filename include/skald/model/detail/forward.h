@@ -47,7 +47,7 @@ struct CacheRotations {
   std::vector<Rotation> of_groups;  // [groups]
 };
 
-// What Forward needs to know of a model besides its weights. Immutable.
+// The properties of a model that Forward needs besides its weights. Immutable.
 struct ModelTables {
   CacheLayout layout;
   std::vector<CacheRotations> rotations;   // for every layout that caches of the model may have
@@ -77,9 +77,9 @@ struct ModelTables {
 
 class ForwardPass {
  public:
-  // `tokens[s]` are those of the plan's sequence s, and `pools`, which are of one layout of the model, what its numbers
-  // of pools stand for; blocks need not be there yet. `adapters[s]` is that of sequence s or null; none at all where no
-  // sequence has one. All that is referred to must outlive this object.
+  // `tokens[s]` are those of the plan's sequence s, and `pools`, which are of one layout of the model, the pools that
+  // its numbers refer to; blocks need not be there yet. `adapters[s]` is that of sequence s or null; none at all where
+  // no sequence has one. All that is referred to must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
               std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
               const ForwardOptions& options, std::span<const Adapter* const> adapters)

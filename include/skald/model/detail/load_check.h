@@ -33,8 +33,8 @@ inline Failure OtherThan(std::string_view file, const std::vector<std::string>& 
               Concat({file, ": what it says of the model is not what the Config says: ", Joined(differences)}));
 }
 
-// Compares `spec` with the config.json of the folder that `path` is or lies in. There is nothing to compare with where
-// there is none, and where it names no family that Skald has a reader for, as those of layers of a user's own.
+// Compares `spec` with the config.json of the folder `path`, or of the folder that contains it. Does nothing if there
+// is no config.json, or if it names no family that Skald has a reader for, as with a user's own layers.
 inline Result<void> CheckConfigJson(const std::filesystem::path& path, const ModelSpec& spec) {
   std::error_code ignored;
   const auto folder = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();

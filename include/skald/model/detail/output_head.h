@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OutputHead: from the residual stream behind the last block to hidden states and logits: final norm, head, softcap.
+// OutputHead: from the residual stream after the last block to hidden states and logits: final norm, head, softcap.
 
 #ifndef SKALD_MODEL_DETAIL_OUTPUT_HEAD_H_
 #define SKALD_MODEL_DETAIL_OUTPUT_HEAD_H_

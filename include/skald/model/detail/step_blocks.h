@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepBlocks: the memory behind a step's plan for attention, and the work on blocks that comes before arithmetic:
-// copies on write, pending edits, clearing. A plan and a pool are all it takes, so a plan made elsewhere runs here too.
+// StepBlocks: the memory of a step's plan for attention, and the work on blocks that comes before arithmetic: copies on
+// write, pending edits, clearing. It needs only a plan and a pool, so a plan made elsewhere runs here too.
 //
 // Every block that the step adds for attention is copied whole, or cleared here before anything is written to it, so it
 // does not matter what was in it.

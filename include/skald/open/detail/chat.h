@@ -150,7 +150,7 @@ class ChatVariables {
   TemplateVariables list_;
 };
 
-// Ids as text, step by step. Special pieces are no text: they stand between stretches of it.
+// Ids as text, step by step. Special pieces are no text: they separate stretches of it.
 class IdsAsText {
  public:
   IdsAsText(const Tokenizer& tokenizer, std::span<const int32_t> ids, size_t begin, StreamDecoder decoder)
@@ -200,7 +200,7 @@ inline bool TakeCommon(std::string& a, std::string& b) {
   return a.empty() || b.empty();
 }
 
-// How far two sequences of ids stand for the same text: the furthest places in both, each between two ids, of which the
+// How far two sequences of ids represent the same text: the furthest places in both, each between two ids, of which the
 // second is not at the end.
 inline std::pair<size_t, size_t> CommonPlaces(const Tokenizer& tokenizer, std::span<const int32_t> cached,
                                               std::span<const int32_t> wanted) {

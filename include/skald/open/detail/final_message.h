@@ -16,9 +16,9 @@
 
 namespace skald::internal {
 
-// Returns the rendering of `messages` up to the end of the last one's content, without what the template writes behind
-// it. Many templates take white space off a content's ends; then so much of it is missing. Errors: there is no content,
-// or the template does not write it as it is.
+// Returns the rendering of `messages` up to the end of the last one's content, without the template's text after it.
+// Many templates take white space off a content's ends; then so much of it is missing. Errors: there is no content, or
+// the template does not write it as it is.
 inline Result<MarkedText> UpToFinalMessage(const MarkedText& rendered, const nlohmann::ordered_json& messages) {
   constexpr std::string_view kSpace = " \t\r\n\v\f";
   const auto refuse = [](const char* what) { return Fail(ErrorCode::kInvalidArgument, what); };

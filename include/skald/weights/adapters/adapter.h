@@ -31,8 +31,7 @@ struct LowRank {
 /// Immutable after loading (model/load_adapter.h), safe for concurrent reads. Move-only.
 struct Adapter {
   uint64_t model = 0;              ///< Fingerprint of the ModelSpec that it is for
-  Sha256Digest digest = {};        ///< of the model and everything that it adds; caches, plans and snapshots identify
-                                   ///< it by this
+  Sha256Digest digest = {};        ///< of the model and all it adds; its name in caches, plans and snapshots
   RankShare share = {};            ///< the rank whose part of the model it changes
   std::vector<LowRank> low_ranks;  ///< ascending by matrix
 

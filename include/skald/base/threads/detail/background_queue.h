@@ -96,8 +96,7 @@ SKALD_INLINE void BackgroundQueue::Run() {
       running.front().work();
       return {};
     });
-    running.front().work = nullptr;  // the task's objects are destroyed before any waiting thread learns that it is
-                                     // done
+    running.front().work = nullptr;  // its objects go before a waiting thread learns that it is done
     lock.lock();
     running_ = nullptr;
     --stats_.tasks;

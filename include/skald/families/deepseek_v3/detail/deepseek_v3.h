@@ -116,8 +116,8 @@ inline DescribedModel ReadGlm4MoeLite(const JsonFields& fields) {
   return {Glm4MoeLiteFamily::kModelType, ReadDeepSeekV3Spec(fields, standard, 1)};
 }
 
-// Newer files tell of the one head of keys that queries attend to, and under other names of the heads that it stands
-// for; older ones of these alone.
+// Newer files describe the one head of keys that queries attend to, and under other names the heads that it replaces;
+// older ones only the latter.
 inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFacts& facts,
                                     LatentAttention& attention) {
   const bool is_newer = fields.Find("attention.key_length_mla") != nullptr;

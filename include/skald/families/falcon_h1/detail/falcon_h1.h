@@ -26,7 +26,7 @@
 
 namespace skald::internal {
 
-// Returns an array of `count` multipliers; ones where there is none.
+// Returns an array of `count` multipliers; ones if it is absent.
 inline std::vector<double> ReadMultipliers(const JsonFields& fields, const char* name, size_t count) {
   if (fields.Find(name) == nullptr) return std::vector<double>(count, 1.0);
   const std::vector<float> floats = fields.PositiveFloats(name, count);

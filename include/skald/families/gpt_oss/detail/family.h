@@ -35,7 +35,7 @@ inline constexpr Renaming kGptOssGgufNames[] = {{"feed_forward_norm.", "post_att
                                                 {"self_attn.sinks", "attn_sinks.weight"}};
 
 inline constexpr PassedFields kGptOssPassedGguf[] = {
-    {"the width of layers without experts, of which there are none; read where there are", "", "feed_forward_length"},
+    {"the width of layers without experts, of which there are none; read if there are", "", "feed_forward_length"},
     {"the softmax of the chosen experts, as in all published models", "", "expert_weights_norm", true}};
 
 inline constexpr ModelType kGptOssTypes[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what config.json and the metadata of GGUF files say of Granite 4. What its configuration class could say but no
-// published checkpoint does is refused.
+// Reads the config.json and the GGUF metadata of Granite 4. Settings of its configuration class that no published
+// checkpoint uses are refused.
 //
 // Source: configuration_granitemoehybrid.py, versions 4.57 to 5 of https://github.com/huggingface/transformers.
 
@@ -72,7 +72,7 @@ inline Mamba2 ReadGraniteMamba(const JsonFields& fields, int model_dim) {
   return layer;
 }
 
-// What scores are divided by the root of, given what they are multiplied by.
+// The number whose root divides scores, given their multiplier.
 inline double GraniteQueryPreScale(double multiplier) {
   const double of_scores = double{static_cast<float>(multiplier)};
   return 1.0 / (of_scores * of_scores);

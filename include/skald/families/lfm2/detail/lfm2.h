@@ -24,7 +24,7 @@
 namespace skald::internal {
 
 // Returns which layers are attention: those that "full_attn_idxs" of older files names, or "layer_types" of newer ones;
-// all where there is neither.
+// all if there is neither.
 inline std::vector<int> Lfm2AttentionLayers(const JsonFields& fields, int layers) {
   const nlohmann::json *const types = fields.Find("layer_types"), *const indices = fields.Find("full_attn_idxs");
   const auto count = static_cast<size_t>(layers);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the config.json of Mamba. What its configuration class could say but no published checkpoint does (other
-// biases, activations, norms) is refused.
+// Reads the config.json of Mamba. Settings of its configuration class that no published checkpoint uses (other biases,
+// activations, norms) are refused.
 
 #ifndef SKALD_FAMILIES_MAMBA_DETAIL_MAMBA_H_
 #define SKALD_FAMILIES_MAMBA_DETAIL_MAMBA_H_

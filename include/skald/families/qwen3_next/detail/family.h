@@ -38,15 +38,15 @@ inline constexpr Renaming kQwen3NextGgufNames[] = {{"feed_forward_norm.", "post_
 
 inline constexpr PassedFields kQwen3NextPassedJson[] = {
     {"only counts with \"layer_types\" missing, where it is read", "", "full_attention_interval"},
-    {"the width of layers without experts, of which there are none; read where there are",
-     "qwen3_next qwen3_5_moe_text", "intermediate_size"},
+    {"the width of layers without experts, of which there are none; read if there are", "qwen3_next qwen3_5_moe_text",
+     "intermediate_size"},
     {"of a mixture of experts, which the family does not have", "qwen3_5_text", "mlp_only_layers"},
     {"positions in images; a text's are the same in every section", "qwen3_5_text qwen3_5_moe_text",
      "rope_parameters.mrope_section rope_parameters.mrope_interleaved rope_scaling.mrope_section "
      "rope_scaling.mrope_interleaved"}};
 
 inline constexpr PassedFields kQwen3NextPassedGguf[] = {
-    {"the width of layers without experts, of which there are none; read where there are", "qwen3next qwen35moe",
+    {"the width of layers without experts, of which there are none; read if there are", "qwen3next qwen35moe",
      "feed_forward_length"},
     {"the softmax of the chosen experts, as in all published models", "qwen3next qwen35moe", "expert_weights_norm",
      true},
@@ -65,15 +65,14 @@ inline constexpr GgufArchitecture kQwen3NextArchitectures[] = {
     {.name = "qwen35moe", .read = ReadOneGguf<ReadQwen3_5MoeGguf>, .changed = kQwenHeads}};
 
 struct Qwen3NextRow {
-  static constexpr FamilyRow kRow = {
-      .name = "Qwen3-Next, Qwen 3.5 (text)",
-      .special = "gated delta nets, attention with output gates, a gated shared expert",
-      .model_types = kQwen3NextTypes,
-      .architectures = kQwen3NextArchitectures,
-      .names = kQwen3NextNames,
-      .gguf_names = kQwen3NextGgufNames,
-      .passed_json = kQwen3NextPassedJson,
-      .passed_gguf = kQwen3NextPassedGguf};
+  static constexpr FamilyRow kRow = {.name = "Qwen3-Next, Qwen 3.5 (text)",
+                                     .special = "gated delta nets, attention with output gates, a gated shared expert",
+                                     .model_types = kQwen3NextTypes,
+                                     .architectures = kQwen3NextArchitectures,
+                                     .names = kQwen3NextNames,
+                                     .gguf_names = kQwen3NextGgufNames,
+                                     .passed_json = kQwen3NextPassedJson,
+                                     .passed_gguf = kQwen3NextPassedGguf};
   using Published =
       ConfigTypes<Qwen3Next_80B_A3B, Qwen3_5_0_8B, Qwen3_5_2B, Qwen3_5_4B, Qwen3_5_9B, Qwen3_5_27B, Qwen3_5_35B_A3B>;
 };

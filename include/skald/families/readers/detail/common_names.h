@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What checkpoints of all families call the tensors of a layer, in folders and in GGUF files. What single families call
-// them in addition stands in their folders.
+// Names of the tensors of a layer in checkpoints of all families, in folders and in GGUF files. Additional names of
+// single families are in their folders.
 
 #ifndef SKALD_FAMILIES_READERS_DETAIL_COMMON_NAMES_H_
 #define SKALD_FAMILIES_READERS_DETAIL_COMMON_NAMES_H_
@@ -10,7 +10,7 @@
 
 namespace skald::internal {
 
-// Names that stand here unchanged are those that some family spells in another way too.
+// Unchanged names are listed because some family also uses another spelling.
 inline constexpr Renaming kFolderNames[] = {{"feed_forward_norm.", "post_attention_layernorm."},
                                             {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
                                             {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},

@@ -19,7 +19,7 @@
 
 namespace skald::internal {
 
-// What of a RoPE stands outside of the object with its type.
+// The fields of a RoPE outside of the object with its type.
 struct RopeContext {
   const JsonFields& fields;  // of the whole model
   int rotary_dim;
@@ -134,7 +134,7 @@ inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& 
   if (sliding) a.sliding_rope = ReadRope(*sliding, context, a.sliding_rope.value_or(a.rope).base);
 }
 
-// Takes the RoPE from the layers for which "no_rope_layers" holds a 0 or, where there is no such list, from each nth.
+// Takes the RoPE from the layers for which "no_rope_layers" holds a 0 or, if there is no such list, from each nth.
 inline void ReadLayersWithoutRope(const JsonFields& fields, int nth, ShortForm& a) {
   const nlohmann::json* const rotates = fields.Find("no_rope_layers");
   const auto step = static_cast<size_t>(fields.Size("no_rope_layer_interval", nth));

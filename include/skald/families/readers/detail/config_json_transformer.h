@@ -33,8 +33,8 @@ enum class LayerRule {
   kAllButNth,   // all but each nth
 };
 
-// What a model_type implies, and assumes where files are silent. Sources: configuration_*.py in the folders of
-// src/transformers/models that have the model_type's name, versions 4.52 to 5 of
+// The properties that a model_type implies, and the defaults for silent files. Sources: configuration_*.py in the
+// folders of src/transformers/models that have the model_type's name, versions 4.52 to 5 of
 // https://github.com/huggingface/transformers.
 struct FamilyRules {
   ShortForm implied;  // the family's own members; the optional ones agree with what transformers assumes

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the metadata of GGUF files say of models whose layers are not all of one kind: numbers for each layer, and
-// Mamba-2.
+// GGUF metadata of models whose layers are not all of one kind: numbers for each layer, and Mamba-2.
 
 #ifndef SKALD_FAMILIES_READERS_DETAIL_GGUF_LAYERS_H_
 #define SKALD_FAMILIES_READERS_DETAIL_GGUF_LAYERS_H_

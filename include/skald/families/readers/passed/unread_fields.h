@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of the fields of a file that its family's reader did not ask for. Those that cannot change a number
-// stand in a list with the reason; any other is refused by its name. So no reader can forget a field.
+// Handles the fields of a file that its family's reader did not request. Fields that cannot change a number are in a
+// list with the reason; any other is refused by its name. So no reader can forget a field.
 
 #ifndef SKALD_FAMILIES_READERS_PASSED_UNREAD_FIELDS_H_
 #define SKALD_FAMILIES_READERS_PASSED_UNREAD_FIELDS_H_
@@ -27,7 +27,7 @@ using FieldValue = std::variant<bool, double, std::string_view>;
 struct PassedFields {
   std::string_view why;    ///< for those who read the list
   std::string_view of;     ///< the models, between spaces; empty: all
-  std::string_view names;  ///< between spaces, with a dot behind that of an object; "name*": all that begin so
+  std::string_view names;  ///< between spaces, with a dot after that of an object; "name*": all that begin so
   std::optional<FieldValue> only = {};  ///< the one value that means as much as no field; none: whatever it is
 };
 
@@ -69,7 +69,7 @@ inline std::string ShownField(std::string_view name) {
   return is_usual ? std::string(name) : QuotedName(name);
 }
 
-/// Of one file. What it refers to must outlive it.
+/// Of one file. Everything that it refers to must outlive it.
 class UnreadFields {
  public:
   // `passed` is for all models, `of_family` for those of the model's family; `model` is what lists call the model; in
@@ -78,8 +78,8 @@ class UnreadFields {
                const FieldsRead& read, std::string_view prefix)
       : lists_{passed, of_family}, model_(model), read_(read), prefix_(prefix) {}
 
-  /// Reports the first field of `object`, which stands in the file behind `path`, that was not read and may not be
-  /// passed over. Null is no value: files spell by it that they leave a field out.
+  /// Reports the first field of `object`, which is in the file after `path`, that was not read and may not be ignored.
+  /// Null is no value: files use it for absent fields.
   void Refuse(const nlohmann::json& object, const std::string& path, std::optional<Error>* error) const {
     const JsonFields fields(&object, nullptr, path, error);
     for (const auto& [name, value] : object.items()) {

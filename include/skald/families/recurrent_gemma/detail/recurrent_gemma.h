@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the config.json of RecurrentGemma. What its configuration class could say but no published checkpoint does
-// (other biases, activations, norms) is refused.
+// Reads the config.json of RecurrentGemma. Settings of its configuration class that no published checkpoint uses (other
+// biases, activations, norms) are refused.
 //
 // Source: configuration_recurrent_gemma.py, versions 4.52 to 5 of https://github.com/huggingface/transformers.
 

@@ -113,7 +113,7 @@ SKALD_INLINE void Attention::Rotate(const LayerRun& run, Rows qkv) const {
                 .row_stride = qkv.stride,
                 .cos = run.cache.cos,
                 .sin = run.cache.sin,
-                .heads = static_cast<size_t>(shares() ? heads : heads + kv_heads),  // keys lie behind queries
+                .heads = static_cast<size_t>(shares() ? heads : heads + kv_heads),  // keys come after queries
                 .head_dim = static_cast<size_t>(head_dim),
                 .rotary_dim = static_cast<size_t>(rotary_dim),
                 .row_begin = 0,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gated delta net, Yang et al. 2024 (arXiv:2412.06464), as in Qwen3-Next: a matrix for each value head, which decays
-// and in which each token replaces what its key stands for.
+// and in which each token replaces the value of its key.
 
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_GATED_DELTA_NET_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_GATED_DELTA_NET_H_
@@ -112,8 +112,7 @@ struct GatedDeltaNet {
     return {2 * keys_dim() + values_dim(), static_cast<size_t>(conv_width), /*silu=*/true, /*has_bias=*/false};
   }
 
-  /// What is partitioned to ranks: key heads, each with its value heads, of which every tile has one where those are
-  /// apart.
+  /// Partitioned among ranks: key heads, each with its value heads; if these are in tiles, with one of every tile.
   constexpr size_t units() const { return static_cast<size_t>(key_heads); }
   constexpr size_t tiles() const { return tiled ? static_cast<size_t>(value_heads) / units() : 1; }
   /// Adds what has `size` elements for each value head.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mamba-2, state-space duality, Dao and Gu 2024 (arXiv:2405.21060): one decay for each head, and a norm behind the
-// gate.
+// Mamba-2, state-space duality, Dao and Gu 2024 (arXiv:2405.21060): one decay for each head, and a norm after the gate.
 
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_MAMBA2_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_MAMBA2_H_
@@ -97,7 +96,7 @@ struct Mamba2 {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Groups of heads; heads where there are fewer groups than ranks, and those that share a group have its B and C.
+  /// Groups of heads; heads if there are fewer groups than ranks; ranks that share a group have its B and C.
   constexpr Mamba2 OfRank(const RankShare& share) const {
     const PartitionedSection h = OfHeads(static_cast<size_t>(heads));
     if (!ArePartitioned(h, share.ranks)) return *this;
@@ -142,7 +141,7 @@ struct Mamba2 {
   constexpr size_t scan_floats() const { return width() * static_cast<size_t>(state_dim); }
   constexpr size_t input_floats() const { return conv().channels + static_cast<size_t>(heads); }
   constexpr size_t projected_dim() const { return width() + input_floats(); }
-  /// What states follow from: all that is projected but the gate.
+  /// The inputs of states: the whole projection except the gate.
   Rows InputsIn(Rows projected) const { return {projected.data + width(), projected.stride}; }
   constexpr CausalConv conv() const {
     const size_t channels = width() + 2 * static_cast<size_t>(groups) * static_cast<size_t>(state_dim);

@@ -47,7 +47,7 @@ struct ShortConv {
   constexpr CacheGroup State() const { return {.state_floats = static_cast<uint32_t>(conv().state_floats())}; }
 
   struct Weights {
-    Matrix input;                   ///< [3 * width, model_dim]: the gate in front, the gate behind, the values
+    Matrix input;                   ///< [3 * width, model_dim]: the gate before, the gate after, the values
     std::vector<float> input_bias;  ///< [3 * width], or empty
     CausalConv::Weights conv;
     Matrix output;                   ///< [model_dim, width]

@@ -244,7 +244,7 @@ SKALD_INLINE void Multiplications::PlacePrepared(const Matrix& weights, size_t f
     gathers_.PlacePreparedInput(weights, first + row, prepared, rows, row);
   }
   if (row_end != rows) return;
-  // What follows the last row is prepared with none.
+  // The input after the last row is prepared with no rows.
   KernelsFor(weights).prepare({.input = nullptr,
                                .input_stride = 0,
                                .output = prepared,

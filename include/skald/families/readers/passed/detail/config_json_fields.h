@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The fields of config.json that cannot change a logit of any family, or only with values that are refused, and why.
-// Those of one family stand in its folder. A field that a family's reader asks for is not looked up here. Sources:
+// Those of one family are in its folder. A field that a family's reader requests is not looked up here. Sources:
 // configuration_utils.py and the configuration classes of https://github.com/huggingface/transformers, versions 4.52 to
 // 5, and the published files.
 

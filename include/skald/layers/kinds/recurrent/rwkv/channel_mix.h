@@ -51,7 +51,7 @@ struct RwkvChannelMix {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// What lies between key and value; every rank has the row before.
+  /// The values between key and value; every rank has the row before.
   constexpr RwkvChannelMix OfRank(const RankShare& share) const {
     RwkvChannelMix part = *this;
     part.width = PartitionedWidth(width, share);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time mix of RWKV-7, Peng et al. 2025 (arXiv:2503.14456, section 4.1): a matrix for each head, whose rows decay each
-// at a rate of its own, and in which each token replaces a part of what its key stands for. Layers but the first mix
+// Time mix of RWKV-7, Peng et al. 2025 (arXiv:2503.14456, section 4.1): a matrix for each head, whose rows each decay
+// at a rate of their own, and in which each token replaces a part of the value of its key. All layers but the first mix
 // their values with those of the first one, which it carries to them.
 
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_RWKV_TIME_MIX_H_
@@ -32,8 +32,8 @@ struct RwkvTimeMix {
 
   int heads = 0;
   int head_dim = 0;
-  /// Ranks of the matrices that give decays, rates of replacement, gates, and how much of the first layer's values is
-  /// taken. A layer without the last one gives its values to those behind it.
+  /// Ranks of the matrices that give decays, rates of replacement, gates, and the share of the first layer's values. A
+  /// layer without the last one gives its values to later layers.
   int decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;
   float norm_epsilon = 64e-5f;  ///< of LayerNorm over each head
   int input_dim = 0;            ///< the model's width where it is not that of all heads: in a rank's part
