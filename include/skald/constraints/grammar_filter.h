@@ -29,9 +29,9 @@ namespace skald {
 
 class GrammarFilter final : public TokenFilter {
  public:
-  // Returns a filter at the beginning of a text. `vocabulary` must not be null. What inside of strings may follow is
-  // computed here: some milliseconds for a vocabulary of 150,000. Errors: a grammar beyond the limits of
-  // grammar/limits.h, with left recursion, or without any text that ends.
+  // Returns a filter at the beginning of a text. `vocabulary` must not be null. Masks inside of strings are computed
+  // here: some milliseconds for a vocabulary of 150,000. Errors: a grammar beyond the limits of grammar/limits.h, with
+  // left recursion, or without any text that ends.
   static Result<GrammarFilter> Compile(const Grammar& grammar, std::shared_ptr<const TokenVocabulary> vocabulary);
 
   Result<std::unique_ptr<TokenFilter>> Clone() const override;
@@ -45,8 +45,8 @@ class GrammarFilter final : public TokenFilter {
 
   Result<void> Accept(int32_t id) override;
 
-  /// Goes on to the state behind a text, whatever tokens it was written with. Text that is not allowed is an error, and
-  /// changes nothing.
+  /// Advances to the state after a text, for any tokens that it was written with. Text that is not allowed is an error,
+  /// and changes nothing.
   Result<void> AcceptText(std::string_view text);
 
   bool IsComplete() const override { return has_ended_ || readings_[0] != 0; }

@@ -3,11 +3,11 @@
 // GrammarMasks: a grammar and a vocabulary, and for readings of the grammar which tokens may follow. Immutable but for
 // what it remembers; safe for concurrent calls.
 //
-// Most tokens come to an end, or fail, within the rule that a reading stands in, whatever called that rule. So masks
-// are made of parts: what a state of a rule allows by itself is computed once, together with the beginnings of tokens
-// that come to the rule's end; only these are followed in each reading anew. And where any characters may follow, as in
-// strings, tokens of plain characters are not looked at one by one. Source: Dong et al., "XGrammar: flexible
-// and efficient structured generation engine for large language models", 2024, section 3.1.
+// Most tokens come to an end, or fail, within the present rule of a reading, whatever called that rule. So masks are
+// made of parts: the tokens that a state of a rule allows by itself are computed once, together with the beginnings of
+// tokens that reach the rule's end; only these are followed again in each reading. If any characters may follow, as in
+// strings, tokens of plain characters are not checked one by one. Source: Dong et al., "XGrammar: flexible and
+// efficient structured generation engine for large language models", 2024, section 3.1.
 
 #ifndef SKALD_CONSTRAINTS_GRAMMAR_MASKS_H_
 #define SKALD_CONSTRAINTS_GRAMMAR_MASKS_H_
@@ -54,7 +54,7 @@ class GrammarMasks {
   Result<std::shared_ptr<const Mask>> QuickMaskOf(const Readings& readings) const;
 
  private:
-  // What one state of a rule allows by itself.
+  // The tokens that one state of a rule allows by itself.
   struct Part {
     Mask bits;                    ///< the tokens that end within the rule, or where it ends
     std::vector<int32_t> ids;     ///< the same where they are few, and `bits` is empty
@@ -83,8 +83,8 @@ class GrammarMasks {
   static Failure TooAmbiguous();
 
   void ComputeLargeParts() const;
-  /// What a mask may still take. All of it counts for the limit, known or not, so that it is the same for whoever asks;
-  /// what is computed now counts for now.
+  /// The work that a mask may still take. All of it counts for the limit, known or not, so that it is the same for all
+  /// callers; work done now counts for now.
   struct Budget {
     size_t all = kMaxMaskWork, now = kMaxMaskWork;
 

@@ -13,9 +13,9 @@
 //   numbers     minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, compared digit by digit
 //
 // Of the texts that a schema allows, the grammar has those that a model should write: properties in the schema's order;
-// other ones behind them, only where additionalProperties allows them or there are no properties at all; where "type"
-// is missing, the types that the keywords are about; numbers that a double holds as they are written; white space of
-// one kind (schema/json_texts.h); strings under a pattern without needless escapes.
+// other ones after them, only if additionalProperties allows them or there are no properties at all; if "type" is
+// missing, the types that the keywords apply to; numbers that a double holds as they are written; white space of one
+// kind (schema/json_texts.h); strings under a pattern without needless escapes.
 
 #ifndef SKALD_CONSTRAINTS_JSON_SCHEMA_H_
 #define SKALD_CONSTRAINTS_JSON_SCHEMA_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TokenFilter: which tokens may come next, given those that came. Whoever samples asks before each draw and tells what
-// was drawn; a filter of your own is a class that derives from this one. GrammarFilter (grammar_filter.h) holds a text
-// to a grammar or a JSON Schema.
+// TokenFilter: which tokens may come next, given the previous ones. The caller asks it before each draw and reports the
+// drawn token; a filter of your own is a class that derives from this one. GrammarFilter (grammar_filter.h) holds a
+// text to a grammar or a JSON Schema.
 //
 // A filter is the state of one text, as a cache is: not for several threads at once, and forked by Clone. Speculation
 // keeps a clone for each position that it may have to go back to.
@@ -20,8 +20,8 @@
 
 namespace skald {
 
-/// What a filter has to compute before it can answer. Once it is handed out, any thread may do it, beside all calls of
-/// the filter and of its clones, and after them.
+/// Work that a filter must do before it can answer. Any thread may do it, concurrently with all calls of the filter and
+/// of its clones, and after them.
 class FilterWork {
  public:
   virtual ~FilterWork() = default;
@@ -52,12 +52,12 @@ class TokenFilter {
   /// the filter knows why.
   virtual Result<std::span<const uint64_t>> Allowed() = 0;
 
-  /// Returns what Allowed would take long for, or null: then Allowed answers soon, as it does when the work is done. It
-  /// is the same work until the filter goes on. Whoever does not ask, or does not wait, gets the same answers from
-  /// Allowed.
+  /// Returns the work that Allowed would take long for, or null: then Allowed answers soon, as it does when the work is
+  /// done. It is the same work until the filter advances. Without this call, or without waiting, Allowed gives the same
+  /// answers.
   virtual std::shared_ptr<FilterWork> TakeWork() { return nullptr; }
 
-  /// Goes on to the state behind `id`. An id that is not allowed is an error, and changes nothing.
+  /// Advances to the state after `id`. An id that is not allowed is an error, and changes nothing.
   virtual Result<void> Accept(int32_t id) = 0;
 
   /// Whether the text may end here, because of a token that ends it or without one.

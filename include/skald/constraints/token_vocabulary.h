@@ -38,7 +38,7 @@ class TokenVocabulary {
   size_t size() const { return begins_.size() - 1; }
   size_t mask_words() const { return (size() + 63) / 64; }
 
-  /// What a token writes; nothing for one that is no part of texts. `id` must be in the vocabulary.
+  /// A token's text; nothing for one that is no part of texts. `id` must be in the vocabulary.
   std::string_view BytesOf(int32_t id) const;
   std::span<const int32_t> end_ids() const { return end_ids_; }
   bool IsEnd(int32_t id) const;
@@ -55,8 +55,8 @@ class TokenVocabulary {
   /// be kMostCharacters.
   std::span<const uint64_t> UpTo(Kind kind, size_t characters) const;
 
-  /// A node is the beginning of a token. They stand in the order of their bytes, each before all that go on from it;
-  /// the root of each kind is the empty text.
+  /// A node is the beginning of a token. Nodes are in the order of their bytes, each before all that continue it; the
+  /// root of each kind is the empty text.
   struct Node {
     uint32_t end;          ///< of the nodes that go on from this one, which follow it
     uint32_t first_token;  ///< in tokens(); those of this node reach to the next one's

@@ -24,7 +24,7 @@
 namespace skald {
 namespace internal {
 
-/// What all have in common: the system message apart from the turns, in an order that the formats can express.
+/// Common to all: the system message apart from the turns, in an order that the formats can express.
 inline constexpr std::string_view kTurns = R"(
 {%- set system = messages[0].content if messages and messages[0].role == 'system' else '' -%}
 {%- set turns = messages[1:] if messages and messages[0].role == 'system' else messages -%}

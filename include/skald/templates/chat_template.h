@@ -28,8 +28,8 @@
 
 namespace skald {
 
-/// Variables of a rendering by name. What they refer to must outlive the call. (JSON values cannot be copied, nor taken
-/// apart again, where memory runs out, so a rendering does neither.)
+/// Variables of a rendering by name. Everything that they refer to must outlive the call. (JSON values cannot be copied
+/// or dismantled if memory runs out, so a rendering does neither.)
 using TemplateVariables = std::vector<std::pair<std::string_view, const nlohmann::ordered_json*>>;
 
 struct RenderOptions {
@@ -37,15 +37,15 @@ struct RenderOptions {
   TemplateLimits limits = {};
 };
 
-/// What a chat template is made of, beside its program.
+/// The parts of a chat template, beside its program.
 struct ChatTemplateParts {
   std::string name = "chat template";  ///< for errors
   /// Other programs by name, as "tool_use", of models that publish several.
   std::vector<std::pair<std::string, std::string>> named_sources = {};
-  /// The spellings of special tokens by the names in kSpecialTokenNames; null for one that the model does not have.
-  /// What is not named is asked of the tokenizer.
+  /// The spellings of special tokens by the names in kSpecialTokenNames; null for one that the model does not have. For
+  /// names that are missing, the tokenizer is asked.
   nlohmann::ordered_json special_tokens = nlohmann::ordered_json::object();
-  /// Whether it stands for no format at all: the model goes on with the text of the messages.
+  /// Whether it has no format at all: the model continues the text of the messages.
   bool only_continues = false;
   /// Whether a rendering that does not begin with the token that begins texts gets it nevertheless.
   bool adds_bos = false;

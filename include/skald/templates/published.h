@@ -18,15 +18,14 @@
 
 namespace skald {
 
-/// Reads a file that goes with a model, by name; kNotFound where there is none.
+/// Reads a file of a model, by name; kNotFound if there is none.
 using ReadPublishedFile = std::function<Result<std::string>(std::string_view name)>;
 
 /// Returns the chat template that a model publishes in its files, if it does. Of several named ones, "default" is the
 /// main one. Errors: what a file says that cannot be right, with its name; those of ChatTemplate::Parse.
 Result<std::optional<ChatTemplate>> ChatTemplateFromFiles(const ReadPublishedFile& read_file);
 
-/// Returns what `metadata` say of chat templates in the form of a tokenizer_config.json, or nothing where there is
-/// none.
+/// Returns the chat templates in `metadata` in the form of a tokenizer_config.json, or nothing if there are none.
 std::optional<std::string> TokenizerConfigFromGguf(const GgufMetadata& metadata);
 
 /// Returns the chat template in the metadata of a GGUF file, if there is one; some files have the name of a built-in

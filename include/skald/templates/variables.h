@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The variables of a rendering, from JSON. What texts in them say is the messages', with two exceptions that templates
-// are made for: the spellings of special tokens, and the role of a message where it is one of the well-known words,
+// The variables of a rendering, from JSON. Messages are the authors of texts in them, with two exceptions that
+// templates need: the spellings of special tokens, and the role of a message if it is one of the well-known words,
 // since there are templates that write '<|' + message.role + '|>'.
 
 #ifndef SKALD_TEMPLATES_VARIABLES_H_
@@ -35,7 +35,7 @@ class VariableReader {
   Value ReadVariable(std::string_view name, const Json& json);
 
  private:
-  // `levels_to_role` is how deep a role would be: 2 for the list of messages, 1 for a message, 0 where there is none.
+  // `levels_to_role` is how deep a role would be: 2 for the list of messages, 1 for a message, 0 if there is none.
   Value Read(const Json& json, int levels_to_role);
 
   Value ReadArray(const Json& json, int levels_to_role);

@@ -16,9 +16,9 @@
 
 namespace skald {
 
-/// Returns the tokenizer that values of names like "tokenizer.ggml.tokens" in `metadata` describe. Errors: kNotFound
-/// where there is none; kUnsupported for one of another kind than "llama", "gpt2" and "rwkv", or with a pre-tokenizer
-/// of an unknown name; kDataLoss and those of Tokenizer::Parse for values that cannot be right.
+/// Returns the tokenizer that values of names like "tokenizer.ggml.tokens" in `metadata` describe. Errors: kNotFound if
+/// there is none; kUnsupported for one of another kind than "llama", "gpt2" and "rwkv", or with a pre-tokenizer of an
+/// unknown name; kDataLoss and those of Tokenizer::Parse for values that cannot be right.
 Result<Tokenizer> TokenizerFromGguf(const GgufMetadata& metadata);
 
 /// Returns the SentencePiece model, as the content of its file, that `metadata` describe. Errors: the same, and

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text of a growing sequence of token ids, piece by piece, as a user watches it appear. What all calls return, joined,
-// is Tokenizer::Decode of all ids; each part holds whole UTF-8 characters only. A token costs the same however long the
-// text is. A StreamDecoder is plain state of one conversation: copy it to fork.
+// Text of a growing sequence of token ids, piece by piece, as a user watches it appear. The results of all calls,
+// joined, are Tokenizer::Decode of all ids; each part holds whole UTF-8 characters only. A token costs the same however
+// long the text is. A StreamDecoder is plain state of one conversation: copy it to fork.
 //
 // One exception: where bytes that form no valid text come one by one ("byte fallback" in tokenizer.json), Decode looks
 // at the whole run of them, and gives U+FFFD for each if any is wrong. A stream cannot wait for the end of the run; it

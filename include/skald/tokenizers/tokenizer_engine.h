@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Tokenizer (tokenizer.h) asks of whatever turns texts into ids: one class for SentencePiece models, one for the
-// pipelines of tokenizer.json, and any that a program brings along. Engines are immutable: all their functions are
+// The interface of a Tokenizer (tokenizer.h) to the code that turns texts into ids: one class for SentencePiece models,
+// one for the pipelines of tokenizer.json, and any that a program adds. Engines are immutable: all their functions are
 // const and safe for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_TOKENIZER_ENGINE_H_
@@ -21,13 +21,13 @@
 namespace skald {
 
 enum class PieceKind {
-  kText,     ///< stands for its own letters
+  kText,     ///< its own letters
   kByte,     ///< one byte of a character that has no piece
-  kControl,  ///< <s>, </s>, <pad>: stands for no text
-  kUnknown,  ///< stands for any text that cannot be encoded
+  kControl,  ///< <s>, </s>, <pad>: no text
+  kUnknown,  ///< any text that cannot be encoded
 };
 
-/// What decoding does with the space at the start of pieces while there is no text yet: encoding put it there.
+/// The treatment of the space at the start of pieces while there is no text yet: encoding put it there.
 enum class LeadingSpace { kKeep, kDropOne, kDropAll };
 
 /// Whether decoding leaves control pieces and special tokens out, or writes their names.
@@ -41,7 +41,7 @@ struct NamedIds {
   std::optional<int32_t> bos = {}, eos = {}, unk = {}, pad = {};
 };
 
-/// What decoding one text remembers from id to id: plain data whose meaning only the engine knows. Empty at the start.
+/// The state of decoding one text from id to id: plain data whose meaning only the engine knows. Empty at the start.
 struct DecodingState {
   struct Step {
     std::string held;  ///< text that later ids can still change
@@ -69,7 +69,7 @@ class TokenizerEngine {
   /// A number of ids that a text has at least, found without encoding it; 0 where nothing is known.
   virtual size_t LeastIds(std::string_view /*text*/) const { return 0; }
 
-  /// What goes around the ids of a text where the caller asks for special tokens.
+  /// The ids around a text if the caller asks for special tokens.
   virtual std::span<const int32_t> prefix() const { return {}; }
   virtual std::span<const int32_t> suffix() const { return {}; }
 
@@ -77,7 +77,7 @@ class TokenizerEngine {
 
   /// The text that one more id completes, without special tokens: whole characters only.
   virtual std::string DecodeNext(DecodingState& state, int32_t id) const = 0;
-  /// What is left at the end of the text.
+  /// The rest at the end of the text.
   virtual std::string DecodeRest(DecodingState& state) const = 0;
 
   virtual std::optional<int32_t> PieceToId(std::string_view piece) const = 0;
@@ -92,7 +92,7 @@ class TokenizerEngine {
   /// cannot be said of one piece alone.
   virtual std::optional<std::string> BytesOf(int32_t /*id*/) const { return std::nullopt; }
   virtual LeadingSpace leading_space() const { return LeadingSpace::kKeep; }
-  /// What decoding writes for unknown text.
+  /// The output of decoding for unknown text.
   virtual std::string_view unknown_text() const { return {}; }
 
   /// The engine as a file that Tokenizer::Parse reads.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tokenizer does, step by step, as one plain value: all that Hugging Face's tokenizer.json says, whatever file
-// it was read from. Readers make it (tokenizer_json.h, GGUF metadata), the pipeline engine is built from it and checks
-// it: a spec itself may be anything. Names and meanings are those of github.com/huggingface/tokenizers.
+// The steps of a tokenizer as one plain value: the content of Hugging Face's tokenizer.json, read from any file.
+// Readers make it (tokenizer_json.h, GGUF metadata), the pipeline engine is built from it and checks it: a spec itself
+// may be anything. Names and meanings are those of github.com/huggingface/tokenizers.
 //
 // A text goes through: added tokens that are not normalized are cut out; normalizers, one after the other; the other
 // added tokens are cut out; pre-tokenizers, each on all pieces of the one before; the model, on each piece alone; the
@@ -36,7 +36,7 @@ class TextList {
   std::vector<size_t> ends_;
 };
 
-/// What to look for: a regular expression of Oniguruma's, or these very letters.
+/// The text to look for: a regular expression of Oniguruma's, or these very letters.
 struct TextPattern {
   std::string text;
   bool is_regex = false;
@@ -80,7 +80,7 @@ using Normalizer = std::variant<normalizer::Unicode, normalizer::Lowercase, norm
 
 namespace pre_tokenizer {
 
-/// What becomes of the matches of a pattern.
+/// The treatment of the matches of a pattern.
 enum class Behavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 struct ByteLevel {
@@ -131,8 +131,8 @@ struct Vocabulary {
 namespace token_model {
 
 struct Bpe {
-  /// Left and right of each merge, one after the other; the first merge is the most urgent. What they make together
-  /// must be in the vocabulary.
+  /// Left and right of each merge, one after the other; the first merge is the most urgent. The merged text must be in
+  /// the vocabulary.
   TextList merges;
   std::optional<std::string> unk_token = {};
   std::string continuing_subword_prefix, end_of_word_suffix;
@@ -168,8 +168,8 @@ struct AddedToken {
 namespace token_decoder {
 
 struct ByteLevel {
-  /// Whether added tokens stand for their own letters. The library that defines tokenizer.json takes their letters for
-  /// bytes too, where all are in the alphabet of bytes; llama.cpp does not.
+  /// Whether added tokens represent their own letters. The library that defines tokenizer.json takes their letters for
+  /// bytes too, if all are in the alphabet of bytes; llama.cpp does not.
   bool added_tokens_verbatim = false;
 };
 struct ByteFallback {};
@@ -210,7 +210,7 @@ struct TokenizerSpec {
   std::vector<PreTokenizer> pre_tokenizers;
   Vocabulary vocabulary;
   TokenModel model;
-  /// What the post-processor puts around the ids of a text, if the caller asks for it.
+  /// The ids that the post-processor puts around a text, if the caller asks for it.
   std::vector<int32_t> prefix, suffix;
   /// None at all: the pieces with spaces between them.
   std::vector<TokenDecoder> decoders;

@@ -58,21 +58,21 @@ class Tokenizer {
 
   /// Returns the ids of `text` as the library that defines the tokenizer does: without any control piece or special
   /// token unless asked for. Added tokens that a tokenizer.json does not call special are parsed in any case, though
-  /// many of them steer a model ("<think>"): a text of somebody else is encoded as a MarkedText, below. Any bytes are
-  /// allowed: those that are not part of valid UTF-8 count as U+FFFD. With ParseSpecial::kYes each stretch of text
-  /// between special pieces is encoded on its own, and so starts with the space that some models put before every text.
+  /// many of them steer a model ("<think>"): untrusted text is encoded as a MarkedText, below. Any bytes are allowed:
+  /// those that are not part of valid UTF-8 count as U+FFFD. With ParseSpecial::kYes each stretch of text between
+  /// special pieces is encoded on its own, and so starts with the space that some models put before every text.
   Result<std::vector<int32_t>> Encode(std::string_view text, ParseSpecial parse_special = ParseSpecial::kNo,
                                       AddSpecial add_special = AddSpecial::kNo) const;
 
-  /// The same for a text of several authors. Control pieces, special tokens and markers are that only where a template
-  /// wrote all of them; what a message spells is encoded as if the tokenizer did not have them. Markers are the added
-  /// tokens, whatever their file calls them, but for those that stand for text: a single character, white space, words
-  /// of letters and digits, tags of formatted text.
+  /// The same for a text of several authors. Control pieces, special tokens and markers are recognised only if a
+  /// template wrote all of them; text of a message is encoded as if the tokenizer did not have them. Markers are the
+  /// added tokens, whatever their file calls them, except those that are ordinary text: a single character, white
+  /// space, words of letters and digits, tags of formatted text.
   Result<std::vector<int32_t>> Encode(const MarkedText& text, AddSpecial add_special = AddSpecial::kNo) const;
 
-  /// Returns a number of ids that `text` has at least, whoever wrote it, without encoding it. It is its bytes, divided
-  /// by those of the longest piece and by what normalizing can shorten; 0 where a text may lose any number of bytes:
-  /// unknown letters that run together, normalizers that drop letters, a table of SentencePiece's.
+  /// Returns a lower bound of the number of ids of `text`, for any authors, without encoding it: its bytes, divided by
+  /// those of the longest piece and by the factor of normalizing; 0 if a text may lose any number of bytes: unknown
+  /// letters that run together, normalizers that drop letters, a table of SentencePiece's.
   size_t LeastIds(std::string_view text) const { return engine_->LeastIds(text); }
 
   /// Returns the text of `ids`. Control pieces leave no trace unless asked for, bytes that form no character become
@@ -98,10 +98,10 @@ class Tokenizer {
   /// an error.
   Result<std::string_view> IdToPiece(int32_t id) const;
 
-  /// Returns what a piece stands for. An id beyond the vocabulary is an error.
+  /// Returns the text of a piece. An id beyond the vocabulary is an error.
   Result<PieceKind> KindOf(int32_t id) const;
 
-  /// Returns the byte that a piece of kind kByte stands for. A piece of another kind is an error too.
+  /// Returns the byte of a piece of kind kByte. A piece of another kind is an error too.
   Result<uint8_t> ByteOf(int32_t id) const;
 
   /// Returns what decoding writes for a piece in the middle of a text: bytes that may be parts of characters, and the

@@ -101,7 +101,7 @@ TEST_CASE("GBNF: errors name the line") {
   CHECK(Has(error("root ::= \"a\"\nroot ::= \"b\""), "line 2 of the grammar: rule 'root' is defined twice"));
   CHECK(Has(error("other ::= \"a\""), "no rule 'root'"));
   CHECK(Has(error("root ::= \"a\"\n b"), "line 2"));
-  CHECK(Has(error("root ::= \"a\"\nb := \"c\""), "line 2 of the grammar: expected ::= behind 'b'"));
+  CHECK(Has(error("root ::= \"a\"\nb := \"c\""), "line 2 of the grammar: expected ::= after 'b'"));
   CHECK(Has(error("root ::= \"a\n"), "expected \""));
   CHECK(Has(error("root ::=\n x y\nx ::= \"1\""), "line 2 of the grammar: there is no rule 'y'"));
   CHECK(Has(error("root ::= (\"a\""), "expected )"));

@@ -119,7 +119,7 @@ class GbnfParser {
     }
     SkipSpace(Lines::kOne);
     if (!Take("::=")) {
-      Complain(Concat({"expected ::= behind ", QuotedName(name)}));
+      Complain(Concat({"expected ::= after ", QuotedName(name)}));
       return;
     }
     SkipSpace(Lines::kAny);
@@ -147,7 +147,7 @@ class GbnfParser {
     return grammar_.Add(Grammar::Sequence{std::move(parts)});
   }
 
-  // What a repetition may follow, or nothing at the end of a sequence.
+  // The expression that a repetition may follow, or nothing at the end of a sequence.
   std::optional<Expression> ParseItem(size_t depth) {
     if (Take("\"")) return ParseLiteral();
     if (Take("[")) return ParseSet();
@@ -235,7 +235,7 @@ class GbnfParser {
     }
     at_ += digits;
     if (value > kLastCharacter || (value >= kSurrogates.first && value <= kSurrogates.last)) {
-      return Complain("an escape stands for no character");
+      return Complain("an escape means no character");
     }
     return value;
   }
@@ -262,7 +262,7 @@ class GbnfParser {
   Expression ParseCounts(Expression part) {
     SkipSpace(Lines::kOne);
     const std::optional<size_t> min = TakeCount();
-    if (!min) return Complain("expected a number behind {");
+    if (!min) return Complain("expected a number after {");
     std::optional<size_t> max = min;
     SkipSpace(Lines::kOne);
     if (Take(",")) {
@@ -270,7 +270,7 @@ class GbnfParser {
       max = TakeCount();
       SkipSpace(Lines::kOne);
     }
-    if (!Take("}")) return Complain("expected } behind the numbers of a repetition");
+    if (!Take("}")) return Complain("expected } after the numbers of a repetition");
     if (max && *max < *min) return Complain("a repetition has fewer times at most than at least");
     return grammar_.Add(Grammar::Repeat{part, *min, max});
   }

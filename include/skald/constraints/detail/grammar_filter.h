@@ -70,7 +70,7 @@ SKALD_INLINE Result<void> GrammarFilter::Accept(int32_t id) {
       return {};
     }
     const std::string_view bytes = vocabulary.BytesOf(id);
-    if (bytes.empty()) return Refuse(id, "it stands for no text");
+    if (bytes.empty()) return Refuse(id, "it has no text");
     SKALD_ASSIGN(auto next, masks_->Read(readings_, bytes));
     if (next == kNoReadings) return Refuse(id, Concat({"no text of the grammar goes on with ", QuotedName(bytes)}));
     readings_ = std::move(next);

@@ -58,7 +58,7 @@ class GrammarAutomaton {
 
   /// Bytes of one class are on the same edges everywhere.
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
-  /// The first byte behind `byte` that is of another class; 256 if there is none.
+  /// The first byte after `byte` that is of another class; 256 if there is none.
   size_t EndOfClass(uint8_t byte) const;
   uint8_t byte_of(size_t byte_class) const { return byte_of_[byte_class]; }
   size_t classes() const { return byte_of_.size(); }
@@ -83,7 +83,7 @@ class GrammarAutomaton {
   std::span<const CallEdge> calls(uint32_t state) const;
   const CountedLoop& LoopAt(uint32_t state) const { return loops_[LoopIndex(state)]; }
   size_t LoopIndex(uint32_t state) const;
-  /// States and, behind them, one for each loop: where each begins.
+  /// States and, after them, one for each loop: where each begins.
   size_t nodes() const { return states_.size() + loops_.size(); }
   size_t NodeOf(uint32_t state) const { return state < size() ? state : states_.size() + LoopIndex(state); }
   /// The calls at a node.

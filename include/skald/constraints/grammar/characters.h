@@ -25,7 +25,7 @@ struct CharacterRange {
 using CharacterRanges = std::vector<CharacterRange>;
 
 inline constexpr char32_t kLastCharacter = 0x10FFFF;
-inline constexpr CharacterRange kSurrogates = {0xD800, 0xDFFF};  ///< stand for no character
+inline constexpr CharacterRange kSurrogates = {0xD800, 0xDFFF};  ///< no characters
 
 /// Returns the characters that are in none of the ranges, in order.
 CharacterRanges Complement(CharacterRanges set);
@@ -60,9 +60,9 @@ void TellUtf8(CharacterRange range, const Tell& tell) {
       return TellUtf8({end + 1, range.last}, tell);
     }
   }
-  // Both ends have one length now. Where a byte but the last differs, those behind it must run from lowest to highest.
+  // Both ends have one length now. If a byte except the last differs, those after it must run from lowest to highest.
   const std::string first = Utf8Of(range.first), last = Utf8Of(range.last);
-  for (size_t rest = first.size() - 1; rest > 0; --rest) {  // bytes behind the one that may differ
+  for (size_t rest = first.size() - 1; rest > 0; --rest) {  // bytes after the one that may differ
     const char32_t mask = (char32_t{1} << 6 * rest) - 1;
     if ((range.first & ~mask) == (range.last & ~mask)) continue;
     if ((range.first & mask) != 0) {

@@ -32,7 +32,7 @@ struct CountedLoop {
   uint32_t last() const { return max.value_or(min); }
   bool IsFinal(uint32_t count) const { return count >= min; }
   bool IsLast(uint32_t count) const { return max && count == *max; }
-  /// The state behind one more time. Not for IsLast.
+  /// The state after one more time. Not for IsLast.
   uint32_t Next(uint32_t count) const { return first + std::min(count + 1, last()); }
   uint32_t NeedAt(uint32_t count, uint32_t never) const;
 

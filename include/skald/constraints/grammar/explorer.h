@@ -75,7 +75,7 @@ class Explorer {
   /// Where the root rule begins.
   uint32_t Start();
 
-  /// What is left of a reading once its highest state has come to the end of its rule.
+  /// The rest of a reading once its highest state has come to the end of its rule.
   uint32_t Behind(Reading reading);
 
   uint32_t Next(uint32_t number, uint8_t byte);
@@ -88,8 +88,8 @@ class Explorer {
   static constexpr size_t kEntryBytes = 128;  ///< about what an entry of the tables takes besides
   static inline const Readings kNone = {0};
 
-  /// `round`: the last in which it was met. What is met in a round for the first time costs then what it takes to find
-  /// out, though it may be known.
+  /// `round`: the last in which it was met. A first meeting in a round costs the work of finding it out, though it may
+  /// be known.
   struct Known {
     const Readings* readings;
     uint32_t depth;
@@ -113,7 +113,7 @@ class Explorer {
   void Meet(uint32_t number);
   size_t BytesOf(const Readings& readings) const;
 
-  /// Stacks that are worked on lie one behind the other.
+  /// Stacks that are worked on follow each other.
   struct Stack {
     size_t begin, size;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a grammar from a stranger may cost. Whatever asks for more is refused with a sentence, not cut short.
+// Limits of an untrusted grammar. A grammar that needs more is refused with a sentence, not cut short.
 
 #ifndef SKALD_CONSTRAINTS_GRAMMAR_LIMITS_H_
 #define SKALD_CONSTRAINTS_GRAMMAR_LIMITS_H_
@@ -34,7 +34,7 @@ inline constexpr size_t kMaxGrammarReadings = 1024;
 /// milliseconds.
 inline constexpr size_t kMaxMaskWork = size_t{1} << 24;
 inline constexpr size_t kMaxReadWork = size_t{1} << 19;
-/// What is computed where the mask is asked for, and not by others in the meantime: about a millisecond.
+/// Work that is done in the call that asks for the mask, and not by other threads meanwhile: about a millisecond.
 inline constexpr size_t kMaxQuickMaskWork = size_t{1} << 16;
 /// Memory while one mask is computed, and for masks that are kept, in bytes.
 inline constexpr size_t kMaxExploredBytes = size_t{64} << 20;

@@ -25,7 +25,7 @@ struct ByteEdge {
 
 struct CallEdge {
   uint32_t rule;  ///< of the grammar; of an automaton the rule's first state
-  uint32_t back;  ///< the state behind the call
+  uint32_t back;  ///< the state after the call
 };
 
 /// Which rules to put in where they are called: without loops, and no longer than a few letters.
@@ -64,7 +64,7 @@ class RuleGraph {
   RuleGraph(const Grammar& grammar, const InlineRules& inlined, Grammar::Expression text, size_t max_states,
             const FindLoop& find_loop);
 
-  /// Whether the rule has more states than it may. What is there is then not all of it.
+  /// Whether the rule has more states than it may. The existing states are then not all of it.
   bool is_too_large() const { return states_.size() > max_states_; }
   size_t size() const { return states_.size(); }
   const State& state(uint32_t index) const { return states_[index]; }

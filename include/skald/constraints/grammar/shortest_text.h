@@ -17,11 +17,11 @@
 
 namespace skald {
 
-/// Stands for no text at all.
+/// There is no text at all.
 inline constexpr size_t kNoText = std::numeric_limits<size_t>::max();
 
-/// Returns the bytes of the shortest text, so no text needs more tokens of a vocabulary that has every byte; kNoText
-/// where there is none.
+/// Returns the bytes of the shortest text, so no text needs more tokens of a vocabulary that has every byte; kNoText if
+/// there is none.
 size_t ShortestText(const Grammar& grammar);
 
 namespace internal {
@@ -31,12 +31,12 @@ class ShortestTexts {
  public:
   explicit ShortestTexts(const Grammar& grammar);
 
-  /// By expression, and by what else there is behind them.
+  /// By expression, and by the expressions that follow it.
   const std::vector<size_t>& all() const { return shortest_; }
   size_t OfRoot() const { return shortest_[first_rule_ + Grammar::kRoot]; }
 
  private:
-  // A text of `result` is those of some parts, one behind the other and all of them `times` times.
+  // A text of `result` is those of some parts in order, and all of them `times` times.
   struct Way {
     size_t result, missing;  ///< parts whose shortest text is not known yet
     size_t bytes, times;

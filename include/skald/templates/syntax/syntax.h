@@ -102,7 +102,7 @@ enum class StatementType {
 struct Statement;
 using Block = std::vector<std::unique_ptr<Statement>>;
 
-/// What is assigned to: a name, an attribute of a namespace, or several of these.
+/// The target of an assignment: a name, an attribute of a namespace, or several of these.
 struct Target {
   int name = 0;
   std::string attribute;  ///< empty: none

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all parts of a rendering share: its limits, its first error and its heap. After an error, values that are asked
-// for are harmless and every loop ends, so that only who loops has to look.
+// The state that all parts of a rendering share: its limits, its first error and its heap. After an error, requested
+// values are harmless and every loop ends, so that only loops have to check.
 
 #ifndef SKALD_TEMPLATES_VALUES_MACHINE_H_
 #define SKALD_TEMPLATES_VALUES_MACHINE_H_
@@ -25,7 +25,7 @@ struct WallTime {
   int hour = 0, minute = 0, second = 0;
 };
 
-/// What a template may use up. No published one comes near the defaults with a chat of a million words.
+/// The limits of a template. No published one comes near the defaults with a chat of a million words.
 struct TemplateLimits {
   uint64_t steps = 20'000'000;             ///< parts of the program, elements of lists, stretches of 64 bytes of text
   size_t depth = 600;                      ///< of expressions and statements inside each other, calls included
@@ -35,7 +35,7 @@ struct TemplateLimits {
 
 namespace internal::jinja {
 
-/// Where to look up by name what is defined above those that ask. Null where there is none.
+/// Where to look up names that enclosing scopes define. Null if there is none.
 struct Finders {
   const Builtin* (*method)(const Value& value, std::string_view name);  ///< of the value's type
   const Builtin* (*filter)(std::string_view name);
@@ -88,7 +88,7 @@ class Machine {
   // New values.
 
   Value NewText(MarkedText text, bool is_markup = false, Type type = Type::kText);
-  /// What the template writes, or what is the same whoever wrote it.
+  /// Text that the template writes, or that is the same for any author.
   Value NewText(std::string_view text) { return NewText(MarkedText(text, Author::kTemplate)); }
 
   Value NewUndefined(std::string_view why);
@@ -98,7 +98,7 @@ class Machine {
   Value NewTuple(std::vector<Value> items) { return NewSequence(Type::kTuple, std::move(items)); }
   Value NewGenerator(std::vector<Value> items, std::string_view shown);
 
-  /// Adds to a list or dictionary that may be someone's already.
+  /// Adds to a list or dictionary that may have other owners already.
   void Append(Sequence& sequence, Value value);
   void Append(Dict& dict, Value key, Value value);
 
@@ -110,7 +110,7 @@ class Machine {
 
   const Finders& find;
 
-  /// What strftime_now tells of.
+  /// The time for strftime_now.
   std::optional<WallTime> now;
 
  private:

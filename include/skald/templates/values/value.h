@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the variables of a chat template hold: the values of Python that the Jinja language shows, with texts that know
-// who wrote them. Texts are counted references; all else that has parts belongs to the Heap of one rendering and goes
-// with it, so that values which contain themselves do no harm. One thread at a time, but for texts that nothing counts.
+// The values of a chat template's variables: the values of Python that the Jinja language shows, with texts that know
+// their authors. Texts are counted references; all others with parts belong to the Heap of one rendering and are
+// destroyed with it, so that values which contain themselves do no harm. One thread at a time, except for texts that
+// nothing counts.
 
 #ifndef SKALD_TEMPLATES_VALUES_VALUE_H_
 #define SKALD_TEMPLATES_VALUES_VALUE_H_
@@ -66,7 +67,7 @@ class CountedText {
   Meter* meter_;
 };
 
-/// Whatever a heap owns.
+/// Anything that a heap owns.
 struct Object {
   Object() = default;
   Object(const Object&) = delete;
@@ -85,7 +86,7 @@ class Value {
   static Value Int(Integer integer);
   static Value Float(double number);
   static Value Text(std::shared_ptr<const CountedText> text, bool is_markup = false, Type type = Type::kText);
-  /// Of a type that stands for an object. Its heap must outlive the value.
+  /// A value of a type that is an object. Its heap must outlive the value.
   static Value Of(Type type, Object* object);
   /// `why` is what an error says of its use, or null.
   static Value Undefined(std::shared_ptr<const CountedText> why);
@@ -112,7 +113,7 @@ class Value {
   /// Whether both are the undefined value that one look for a name or an element gave.
   bool IsSameUndefined(const Value& other) const;
 
-  /// What an error says of the use of an undefined value.
+  /// The text of an error about the use of an undefined value.
   std::string WhyUndefined() const { return text_ == nullptr ? "the value is undefined" : text_->text().text(); }
 
  private:
@@ -183,8 +184,8 @@ struct Inputs {
   const Value* operator[](size_t i) const { return given[i]; }
 };
 
-/// A filter, test, method or global function. `parameters` are names, optional ones in brackets; behind them "*" stands
-/// for any more, and "**" for any names. `subject` is what stands before the | or the dot.
+/// A filter, test, method or global function. `parameters` are names, optional ones in brackets; after them "*" means
+/// any more, and "**" any names. `subject` is the value before the | or the dot.
 struct Builtin {
   std::string_view name;
   std::string_view parameters;

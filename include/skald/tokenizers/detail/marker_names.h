@@ -22,8 +22,8 @@ constexpr bool IsFormattingTag(std::string_view name) {
   return std::find(std::begin(kTags), std::end(kTags), tag) != std::end(kTags);
 }
 
-// Returns whether a user-defined piece of this name is a marker. All that stands in brackets counts as one, known or
-// not, but those tags.
+// Returns whether a user-defined piece of this name is a marker. All bracketed names count as one, known or not, except
+// those tags.
 constexpr bool IsMarkerName(std::string_view name) {
   if (name.size() < 2) return false;
   const bool is_square = name.front() == '[' && name.back() == ']';

@@ -5,7 +5,7 @@
 // of the regular expression. Pure functions, safe for concurrent calls, linear in the length of the text.
 //
 // All these patterns are alternatives in an order: contractions ('s, 'll), words, numbers, other signs, white space.
-// The comments below say which part of the pattern a line stands for.
+// The comments below say which part of the pattern a line implements.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_PUBLISHED_PATTERNS_H_
 #define SKALD_TOKENIZERS_DETAIL_PUBLISHED_PATTERNS_H_
@@ -78,7 +78,7 @@ inline constexpr std::array<CharacterSet, 128> kSetOfAscii = [] {
   return sets;
 }();
 
-// A text and what stands where in it.
+// A text and the classes of its characters.
 class ScannedText {
  public:
   struct Character {

@@ -29,10 +29,10 @@ namespace skald::internal {
 
 inline constexpr std::string_view kRwkvEndOfText = "<|rwkv_tokenizer_end_of_text|>";
 
-// What escapes in Python's texts stand for: bytes in those with a b in front, characters in others.
+// The meaning of escapes in Python's texts: bytes in those with a b before the quote, characters in others.
 enum class PythonEscapes { kBytes, kCharacters };
 
-// Returns the bytes of what stands between the quotes of one of Python's texts; nothing where it cannot stand there.
+// Returns the bytes between the quotes of one of Python's texts; nothing if they cannot be there.
 inline std::optional<std::string> UnescapePython(std::string_view text, PythonEscapes escapes) {
   std::string bytes;
   const auto take_hex = [&text](size_t digits) -> std::optional<uint32_t> {

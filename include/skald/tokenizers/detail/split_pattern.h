@@ -35,7 +35,7 @@ class SplitPattern {
   // Compiles a regular expression. The error names the pattern and says what Oniguruma dislikes about it.
   static Result<SplitPattern> Compile(std::string_view regex);
 
-  // Finds `text` as it stands.
+  // Finds `text` literally.
   static SplitPattern Literal(std::string_view text);
 
   // Puts all matches in `utf8`, which must be valid, into `matches`, in their order. They do not overlap. An empty

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TextOfId: how much text one id stands for at most, from which follows how many ids a text has at least. Pure; safe
+// TextOfId: the most text that one id can represent, from which follows the least number of ids of a text. Pure; safe
 // for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_TEXT_OF_ID_H_

@@ -77,7 +77,7 @@ SKALD_INLINE Result<uint8_t> Tokenizer::ByteOf(int32_t id) const {
   if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
   if (engine_->KindOf(id) == PieceKind::kByte) return engine_->ByteOf(id);
   return NoThrow("a piece", [&]() -> Result<uint8_t> {
-    return Fail(ErrorCode::kInvalidArgument, "token id " + std::to_string(id) + " does not stand for a byte");
+    return Fail(ErrorCode::kInvalidArgument, "token id " + std::to_string(id) + " is not a byte");
   });
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tokenizers ask about characters: general categories, white space, lower case and the four normalisation forms.
-// The tables are those of utf8proc: one small library of C without data files, locales or versioned symbols, which all
-// distributions have; ICU is a hundred times its size, and links only to the very version that a program was built
-// with. Pure functions, safe for concurrent calls. Source: Unicode Standard, chapter 4, and its annexes 15 and 44.
+// Properties of characters that tokenizers need: general categories, white space, lower case and the four normalisation
+// forms. The tables are those of utf8proc: one small library of C without data files, locales or versioned symbols,
+// which all distributions have; ICU is a hundred times its size, and links only to the very version that a program was
+// built with. Pure functions, safe for concurrent calls. Source: Unicode Standard, chapter 4, and its annexes 15 and
+// 44.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_UNICODE_H_
 #define SKALD_TOKENIZERS_DETAIL_UNICODE_H_

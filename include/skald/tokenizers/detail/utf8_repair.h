@@ -18,7 +18,7 @@
 
 namespace skald::internal {
 
-// What bytes start with: a character, or as much of one as is there.
+// The beginning of bytes: a character, or as much of one as is there.
 struct Utf8Part {
   size_t length;      // bytes, at least 1
   Utf8Status status;  // kIncomplete: the bytes end in the middle of a character

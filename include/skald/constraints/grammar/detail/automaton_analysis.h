@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a GrammarAutomaton finds out about its states: how deep texts must go to their ends, and whether any way would
-// go on without a byte for ever. A part of automaton.h.
+// The analysis of a GrammarAutomaton's states: how deep texts must go to their ends, and whether any way would continue
+// without a byte for ever. A part of automaton.h.
 
 #ifndef SKALD_CONSTRAINTS_GRAMMAR_DETAIL_AUTOMATON_ANALYSIS_H_
 #define SKALD_CONSTRAINTS_GRAMMAR_DETAIL_AUTOMATON_ANALYSIS_H_
@@ -95,7 +95,7 @@ SKALD_INLINE Result<void> GrammarAutomaton::CheckLeftRecursion(const Grammar& gr
   const std::vector<bool> is_empty = FindEmptyRules();
   enum class Mark : uint8_t { kNew, kOpen, kDone };
   std::vector<Mark> marks(nodes(), Mark::kNew);
-  std::vector<std::pair<size_t, bool>> stack;  // a node, and whether all behind it is done
+  std::vector<std::pair<size_t, bool>> stack;  // a node, and whether all nodes after it are done
   const auto rule_of = [this](size_t node) {
     return node < states_.size() ? states_[node].rule : loops_[node - states_.size()].owner;
   };
@@ -121,7 +121,7 @@ SKALD_INLINE Result<void> GrammarAutomaton::CheckLeftRecursion(const Grammar& gr
       if (!open) continue;
       return Fail(ErrorCode::kUnsupported,
                   Concat({"rule ", QuotedName(grammar.rules()[rule_of(*open)].name),
-                          " calls itself before any character (left recursion); put what repeats behind a character, "
+                          " calls itself before any character (left recursion); put the repetition after a character, "
                           "or write it with * or +"}));
     }
   }

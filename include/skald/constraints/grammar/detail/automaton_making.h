@@ -95,7 +95,7 @@ class GrammarAutomaton::RuleMaker {
 
   // Edges for intervals that do not overlap, each to the state of all that its bytes lead to.
   std::vector<ByteEdge> Join(const std::vector<ByteEdge>& edges) {
-    std::array<bool, 257> begins = {};  // an interval, or what is behind one
+    std::array<bool, 257> begins = {};  // an interval, or the state after one
     for (const ByteEdge& edge : edges) begins[edge.bytes.first] = begins[edge.bytes.last + size_t{1}] = true;
     std::vector<ByteEdge> joined;
     for (size_t first = 0, end = 1; first < 256; first = end++) {
@@ -155,7 +155,7 @@ class GrammarAutomaton::LoopFinder {
       return std::nullopt;
     if (shortest_.empty()) shortest_ = ShortestTexts(grammar_).all();
     if (shortest_[repeat.part] == 0 || !IsNoBeginningOfItself(part)) return std::nullopt;
-    const bool is_bounded = repeat.max && *repeat.max <= kMostCount / 2;  // nobody writes more
+    const bool is_bounded = repeat.max && *repeat.max <= kMostCount / 2;  // more than any text needs
     const std::optional<uint32_t> max = is_bounded ? std::optional(static_cast<uint32_t>(*repeat.max)) : std::nullopt;
     into_.loops_.push_back({repeat.part, rule_, static_cast<uint32_t>(repeat.min), max});
     return kFirstLoop + static_cast<uint32_t>(into_.loops_.size() - 1);

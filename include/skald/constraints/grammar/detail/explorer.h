@@ -202,7 +202,7 @@ SKALD_INLINE bool Explorer::WasMet(size_t index) {
 SKALD_INLINE void Explorer::Enter(const Stack& stack, const CallEdge& call) {
   const uint32_t inside = automaton_.need(call.rule), behind = automaton_.need(call.back);
   if (inside == GrammarAutomaton::kNeverEnds || behind == GrammarAutomaton::kNeverEnds) return;
-  const bool returns = !automaton_.is_last(call.back);  // else whoever called this rule goes on
+  const bool returns = !automaton_.is_last(call.back);  // else the rule that called this one continues
   const size_t size = stack.size + (returns ? 1 : 0);
   if (size + inside > kMaxGrammarDepth || (returns && stack.size + behind > kMaxGrammarDepth)) return;
   OpenCopy(stack, stack.size - 1);

@@ -24,7 +24,7 @@
 
 namespace skald::internal {
 
-// A decimal number; its digits before the point without leading zeros, those behind it without trailing ones.
+// A decimal number; its digits before the point without leading zeros, those after it without trailing ones.
 struct Decimal {
   bool is_negative = false;
   std::string whole, fraction;
@@ -70,10 +70,10 @@ struct DecimalBound {
   Decimal number;
 };
 
-// What numbers are allowed.
+// The allowed numbers.
 struct DecimalRange {
   std::vector<DecimalBound> bounds = {};
-  // Multiples of this many units of the digit `places` behind the point.
+  // Multiples of this many units of the digit `places` after the point.
   std::optional<uint64_t> multiple_of = {};
   size_t places = 0;
   bool integers_only = false;
@@ -106,7 +106,7 @@ class DecimalGraph {
   static constexpr size_t kMostNodes = 40'000;
 
   enum class Phase : uint8_t { kBegin, kZero, kWhole, kPoint, kFraction };
-  // What decides about the digits that may follow.
+  // The state that determines which digits may follow.
   struct State {
     Phase phase = Phase::kBegin;
     size_t whole = 0, fraction = 0;  // digits so far; a zero alone before the point counts as none
@@ -117,8 +117,8 @@ class DecimalGraph {
     friend bool operator<(const State& a, const State& b) { return a.Key() < b.Key(); }
   };
 
-  // The bounds of the numbers with or without a minus, as bounds of what stands behind it. Returns false if there are
-  // no such numbers.
+  // The bounds of the numbers with or without a minus, as bounds of the digits after it. Returns false if there are no
+  // such numbers.
   bool FindBounds(bool is_negative) {
     using Side = DecimalBound::Side;
     bounds_.clear();
@@ -242,7 +242,7 @@ class DecimalGraph {
   Grammar& grammar_;
   size_t most_digits_;
   size_t begin_ = 0;                  // the node before the first digit
-  std::vector<DecimalBound> bounds_;  // of what stands behind the sign
+  std::vector<DecimalBound> bounds_;  // of the digits after the sign
   Grammar::Graph graph_;
   std::map<State, size_t> nodes_;
   std::map<std::pair<char, char>, Grammar::Expression> digits_;

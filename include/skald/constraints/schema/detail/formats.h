@@ -41,7 +41,7 @@ inline std::string HostnamePattern(std::string_view more_parts) {
   return Concat({kPart, "(\\.", kPart, ")", more_parts});
 }
 
-// Source: RFC 4291, section 2.2: at most one :: stands for groups of zeros.
+// Source: RFC 4291, section 2.2: at most one :: replaces groups of zeros.
 inline std::string Ipv6Pattern() {
   constexpr std::string_view kGroup = "[0-9A-Fa-f]{1,4}";
   std::string pattern = Concat({"((", kGroup, ":){7}", kGroup});

@@ -28,7 +28,7 @@ struct ShortEscape {
 };
 inline constexpr ShortEscape kShortEscapes[] = {{'"', '"'},  {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'},
                                                 {'\n', 'n'}, {'\r', 'r'},  {'\t', 't'}};
-inline constexpr char32_t kFirstPrintable = 0x20;  // those before it cannot stand in a string as they are
+inline constexpr char32_t kFirstPrintable = 0x20;  // those before it must be escaped in a string
 
 // The one way that is used to write a control character, a quote or a backslash in a string.
 inline std::string EscapeOf(char32_t c) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Regular expressions of JSON Schemas' "pattern" as expressions of a grammar: those that describe a regular language.
-// Characters are those that a string stands for, written as JSON writes them. Source: ECMA-262, section 22.2, with \d,
-// \w and \s as there; what looks around or back (lookahead, \b, \1) is refused. A pattern that is not anchored with ^
-// or $ leaves that side open, so ^ and $ may stand only at the ends of the alternatives of the whole.
+// Characters are those of a string's value, written as JSON writes them. Source: ECMA-262, section 22.2, with \d, \w
+// and \s as there; lookaround and back references (lookahead, \b, \1) are refused. A pattern that is not anchored with
+// ^ or $ leaves that side open, so ^ and $ may be only at the ends of the alternatives of the whole.
 
 #ifndef SKALD_CONSTRAINTS_SCHEMA_DETAIL_PATTERN_H_
 #define SKALD_CONSTRAINTS_SCHEMA_DETAIL_PATTERN_H_
@@ -44,7 +44,7 @@ class PatternParser {
   PatternParser(std::string_view pattern, Grammar& grammar, JsonTexts& json)
       : pattern_(pattern), grammar_(grammar), json_(json) {}
 
-  // Returns what may stand between the quotes of a string. The error is what is wrong with the pattern.
+  // Returns the texts between the quotes of a string. The error describes the mistake in the pattern.
   Result<Expression> Parse() {
     std::vector<Expression> ways;
     do {
@@ -219,7 +219,7 @@ class PatternParser {
     }
     at_ += digits;
     if (value > kLastCharacter || (value >= kSurrogates.first && value <= kSurrogates.last)) {
-      return Complain("an escape that stands for no character alone");
+      return Complain("an escape that means no single character");
     }
     return value;
   }

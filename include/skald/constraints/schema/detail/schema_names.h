@@ -21,11 +21,11 @@ namespace skald::internal {
 enum class SchemaType { kNull, kBoolean, kObject, kArray, kNumber, kInteger, kString };
 inline constexpr std::string_view kTypeNames[] = {"null", "boolean", "object", "array", "number", "integer", "string"};
 
-// What a keyword is about.
+// The types that a keyword applies to.
 enum class KeywordKind {
   kNote,    // for readers: changes nothing
   kType,    // "type"
-  kWhole,   // says all about a value, so that nothing but notes and "type" may stand beside it
+  kWhole,   // describes a value completely, so that only notes and "type" may be beside it
   kObject,  // about values of one type, and without effect on others
   kArray,
   kString,
@@ -84,7 +84,7 @@ inline std::optional<SchemaType> TypeNamed(std::string_view name) {
   return static_cast<SchemaType>(found - std::begin(kTypeNames));
 }
 
-// Whether a value is of a type. (1.0 would be an integer too, but nobody writes it so.)
+// Whether a value is of a type. (1.0 would be an integer too, but is not written so.)
 inline bool IsOfType(const SchemaValue& value, SchemaType type) {
   switch (value.kind) {
     case SchemaValue::Kind::kNull:

@@ -295,8 +295,8 @@ inline std::optional<SchemaReader::Expression> SchemaReader::ReadOtherMembers(co
   return json_.Member(name, value);
 }
 
-// A graph in which each property stands once. Of each, one node is before it, where a member must follow, and one
-// behind it, where the object ends or a comma follows.
+// A graph with each property once. Each has a node before it, where a member must follow, and one after it, where the
+// object ends or a comma follows.
 inline SchemaReader::Expression SchemaReader::ReadMembers(const SchemaValue& properties,
                                                           const std::vector<bool>& is_required,
                                                           std::optional<Expression> other, const Place& place) {
@@ -389,7 +389,7 @@ inline SchemaReader::Expression SchemaReader::ReadNumber(const SchemaValue& sche
   return graph ? *graph : Refuse(place, "the number's bounds and multipleOf make the grammar too large");
 }
 
-// Returns false where there is an error.
+// Returns false if there is an error.
 inline bool SchemaReader::ReadMultiple(const SchemaValue& schema, DecimalRange& range, const Place& place) {
   constexpr size_t kMostDigits = 6;
   const SchemaValue* const value = schema.Find("multipleOf");

@@ -64,7 +64,7 @@ class Evaluator {
  protected:
   ~Evaluator() = default;
 
-  // What macros and loops do when they are called.
+  // The operations of macros and loops when they are called.
   virtual Value CallMacro(const Macro& macro, Scope* outside, const Arguments& arguments) = 0;
   virtual Value CallLoop(const Loop& loop, const Arguments& arguments) = 0;
 
@@ -136,7 +136,7 @@ class Evaluator {
     return machine_.NewUndefined(Concat({"'", program_.names.Text(name), "' is undefined"}));
   }
 
-  // `subject` stands for what is filtered inside of {% filter %} and {% set %}.
+  // `subject` is the value that is filtered inside of {% filter %} and {% set %}.
   Value EvaluateFilter(const Expression& expression, const Value* subject) {
     const Expression* const inner = expression.parts[0].get();
     const Value value = inner == nullptr     ? *subject
@@ -277,7 +277,7 @@ class Evaluator {
       } else if (argument.sort == CallArgument::Sort::kAllOf) {
         for (Value& each : Elements(machine_, value)) arguments.positional.push_back(std::move(each));
       } else if (!value.Is(Type::kDict)) {
-        machine_.Fail("what stands behind ** in a call must be a dictionary");
+        machine_.Fail("the value after ** in a call must be a dictionary");
       } else {
         for (const auto& [key, each] : value.dict().entries) {
           arguments.named.emplace_back(Printed(machine_, key).text(), each);

@@ -40,7 +40,7 @@ class Interpreter final : public Evaluator {
  private:
   enum class Flow { kNext, kBreak, kContinue };
 
-  // What function() writes.
+  // The output of function().
   template <class Function>
   MarkedText Captured(Function function) {
     MarkedText before = std::exchange(out_, {});
@@ -97,7 +97,7 @@ class Interpreter final : public Evaluator {
     return BindRest(macro, arguments, is_used, scope);
   }
 
-  // What the list of parameters does not name is an error, unless the macro looks for it.
+  // An argument that the list of parameters does not name is an error, unless the macro looks for it.
   bool BindRest(const Macro& macro, const Arguments& arguments, const std::vector<bool>& is_used, Scope& scope) {
     Value caller, named = machine_.NewDict();
     bool has_caller = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What + - * / // % and ** do with values: as Python does.
+// The operators + - * / // % and ** on values, as in Python.
 
 #ifndef SKALD_TEMPLATES_OPERATIONS_DETAIL_ARITHMETIC_H_
 #define SKALD_TEMPLATES_OPERATIONS_DETAIL_ARITHMETIC_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands behind a dot or in brackets: x.name looks for a method and then for a key, x["name"] the other way round.
-// What is not there is undefined and remembers why.
+// Names after a dot or in brackets: x.name looks for a method and then for a key, x["name"] for a key and then for a
+// method. A missing one is undefined and remembers why.
 
 #ifndef SKALD_TEMPLATES_OPERATIONS_DETAIL_ATTRIBUTES_H_
 #define SKALD_TEMPLATES_OPERATIONS_DETAIL_ATTRIBUTES_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes through values, counts them, looks into them and compares them: as Python does.
+// Iterating over values, counting, searching and comparing them, as in Python.
 
 #ifndef SKALD_TEMPLATES_OPERATIONS_DETAIL_COMPARISONS_H_
 #define SKALD_TEMPLATES_OPERATIONS_DETAIL_COMPARISONS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values as JSON, as Python's json.dumps writes it. What values are made of is the template's, what texts in them say
-// is their authors'.
+// Values as JSON, as Python's json.dumps writes it. The template is the author of the structure, texts in it keep their
+// authors.
 
 #ifndef SKALD_TEMPLATES_OPERATIONS_DETAIL_JSON_PRINTING_H_
 #define SKALD_TEMPLATES_OPERATIONS_DETAIL_JSON_PRINTING_H_

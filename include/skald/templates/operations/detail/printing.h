@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values as text: as a template prints them, and as Python would write them in a program. What values are made
-// of is the template's, what texts in them say is their authors'.
+// Values as text: as a template prints them, and as Python would write them in a program. The template is the author of
+// the structure, texts in it keep their authors.
 
 #ifndef SKALD_TEMPLATES_OPERATIONS_DETAIL_PRINTING_H_
 #define SKALD_TEMPLATES_OPERATIONS_DETAIL_PRINTING_H_

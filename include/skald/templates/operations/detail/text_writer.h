@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all that write values as text share: a text that grows within the limits of the rendering, of parts that are the
-// template's or have authors of their own.
+// Common to all code that writes values as text: a text that grows within the limits of the rendering, of parts that
+// are the template's or have authors of their own.
 
 #ifndef SKALD_TEMPLATES_OPERATIONS_DETAIL_TEXT_WRITER_H_
 #define SKALD_TEMPLATES_OPERATIONS_DETAIL_TEXT_WRITER_H_
@@ -43,7 +43,7 @@ class TextWriter {
     }
   }
 
-  // The text in quotes. escape(character) is what stands for a character, of whoever wrote that. Of bytes each one
+  // The text in quotes. escape(character) returns the escape of a character, which keeps its author. Each byte of bytes
   // is a character.
   template <class Escape>
   void AddQuoted(const MarkedText& text, char quote, bool is_bytes, Escape escape) {

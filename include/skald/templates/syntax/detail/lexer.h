@@ -125,7 +125,7 @@ class Lexer {
     if (!text.empty()) Add(TokenType::kData, text);
   }
 
-  // What is left of a text in front of a tag. Indentation before a tag that is no {{ goes, unless a + keeps it.
+  // The rest of a text before a tag. Indentation before a tag that is not {{ is removed, unless a + keeps it.
   std::string_view TrimmedBefore(std::string_view text, char sign, bool is_print) const {
     if (sign == '-') return text.substr(0, text.size() - TrailingSpaces(text));
     if (sign == '+' || is_print) return text;
@@ -134,7 +134,7 @@ class Lexer {
     return LeadingSpaces(text.substr(line)) == text.size() - line ? text.substr(0, line) : text;
   }
 
-  // Takes the end of a tag, which stands here, and the white space that goes with it. Returns whether it is one.
+  // Takes the end of a tag, if it is here, and the white space that belongs to it. Returns whether it is one.
   bool TakeEnd(std::string_view end) {
     const std::string_view rest = Rest();
     const bool strips = rest.starts_with('-') && rest.substr(1).starts_with(end);
@@ -162,7 +162,7 @@ class Lexer {
     TakeEnd("#}");
   }
 
-  // Takes "raw %}", if it stands here.
+  // Takes "raw %}", if it is here.
   bool SkipRawBegin() {
     std::string_view rest = Rest();
     rest.remove_prefix(LeadingSpaces(rest));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses what the operators of a chat template stand between: names, literals, calls, attributes, filters and tests.
+// Parses the operands of a chat template: names, literals, calls, attributes, filters and tests.
 
 #ifndef SKALD_TEMPLATES_SYNTAX_DETAIL_OPERAND_PARSER_H_
 #define SKALD_TEMPLATES_SYNTAX_DETAIL_OPERAND_PARSER_H_
@@ -30,7 +30,7 @@ struct NamesUsed {
   bool varargs = false, kwargs = false, caller = false;
 };
 
-// How much may stand where an expression does: whether "a if b", and a word that ends it.
+// The kinds of expression that may be here: whether "a if b", and a word that ends it.
 struct Where {
   bool with_condition = true;
   std::string_view end_word = {};
@@ -42,7 +42,7 @@ class OperandParser : public TokenCursor {
   OperandParser(std::vector<Token> tokens, const Finders& find, Names& names)
       : TokenCursor(std::move(tokens)), find_(find), names_(names) {}
 
-  // What an operand may have inside, in parentheses and the like: any expression.
+  // The content of an operand in parentheses and the like: any expression.
   virtual ExpressionPtr ParseExpression(bool with_condition = true) = 0;
 
   // Several expressions with commas are a tuple.
@@ -72,7 +72,7 @@ class OperandParser : public TokenCursor {
     return all;
   }
 
-  // What a call has in its parentheses, the first of which is the present token.
+  // The content of a call's parentheses, the first of which is the present token.
   std::vector<CallArgument> ParseArguments() {
     std::vector<CallArgument> call;
     Expect("(");
@@ -137,7 +137,7 @@ class OperandParser : public TokenCursor {
     return expression;
   }
 
-  // An operand with all that stands behind it but filters and tests.
+  // An operand with everything after it except filters and tests.
   ExpressionPtr ParseOperand() { return ParsePostfix(ParsePrimary()); }
 
   ExpressionPtr ParseFiltersAndTests(ExpressionPtr subject) {

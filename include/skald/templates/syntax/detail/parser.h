@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses a chat template: text, {{ prints }} and {% statements %}. What loads other templates, or reaches outside of
-// them, is no part of the language here. A pure function.
+// Parses a chat template: text, {{ prints }} and {% statements %}. Loading other templates, and access to anything
+// outside of them, are no part of the language here. A pure function.
 
 #ifndef SKALD_TEMPLATES_SYNTAX_DETAIL_PARSER_H_
 #define SKALD_TEMPLATES_SYNTAX_DETAIL_PARSER_H_
@@ -95,7 +95,7 @@ class Parser {
     return statement;
   }
 
-  // Begins behind "{%".
+  // Begins after "{%".
   std::unique_ptr<Statement> ParseStatement(Words ends, std::string_view opened_by) {
     using Parse = std::unique_ptr<Statement> (Parser::*)();
     constexpr std::pair<std::string_view, Parse> kStatements[] = {
@@ -191,8 +191,8 @@ class Parser {
     in_.Expect(")");
   }
 
-  // Parses what is called apart from what stands around it, and notes which names it takes from its callers. What an
-  // inner macro takes, the outer one does too, as in Jinja.
+  // Parses a body that is called separately from its surroundings, and notes which names it takes from its callers.
+  // Names that an inner macro takes, the outer one takes too, as in Jinja.
   template <class ParseBody>
   void ParseCallable(Macro& macro, ParseBody parse_body) {
     const NamesUsed outside = std::exchange(in_.names_used, {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the tokens of a chat template one after the other, and keeps the first error: where there is one, nothing more
-// is read, so that a parser looks for it once, at the end.
+// Reads the tokens of a chat template in order, and keeps the first error. After an error nothing more is read, so that
+// a parser checks for it once, at the end.
 
 #ifndef SKALD_TEMPLATES_SYNTAX_DETAIL_TOKEN_CURSOR_H_
 #define SKALD_TEMPLATES_SYNTAX_DETAIL_TOKEN_CURSOR_H_
@@ -72,7 +72,7 @@ class TokenCursor {
 
   void ComplainAboutDepth() { Complain(Concat({"more than ", std::to_string(kMaxSyntaxDepth), " levels of nesting"})); }
 
-  // Counts levels while it lives; false where there are too many.
+  // Counts levels while it lives; false if there are too many.
   class Level {
    public:
     explicit Level(TokenCursor& parser) : parser_(parser) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text that an operation of a template makes part by part. Its memory is counted before it is taken: the room that it
-// has, and while it moves to a larger one both. Whatever makes texts of unknown size makes them with this.
+// A text that an operation of a template makes part by part. Its memory is counted before it is allocated: its
+// capacity, and both capacities while it moves to a larger one. All texts of unknown size are made with it.
 
 #ifndef SKALD_TEMPLATES_VALUES_DETAIL_GROWING_TEXT_H_
 #define SKALD_TEMPLATES_VALUES_DETAIL_GROWING_TEXT_H_
@@ -39,7 +39,7 @@ class GrowingText {
     return true;
   }
 
-  // Where there is no room, nothing is added.
+  // If there is no room, nothing is added.
   bool Append(std::string_view text, Author author) {
     if (!Reserve(text.size())) return false;
     text_.Append(text, author);

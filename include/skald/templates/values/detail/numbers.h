@@ -33,7 +33,7 @@ inline std::string IntegerText(Integer number, unsigned base = 10) {
   return text;
 }
 
-// With so many digits behind the point.
+// With so many digits after the point.
 inline std::string FixedText(double number, int digits) {
   char buffer[512];  // 309 digits before the point
   const auto end =
@@ -102,13 +102,13 @@ inline std::optional<double> ReadFloat(std::string_view text) {
   return number;
 }
 
-// The whole number that a float is without what stands behind the point, if 128 bits hold it.
+// A float without its digits after the point, if 128 bits hold it.
 inline std::optional<Integer> Truncated(double number) {
   if (!(std::fabs(number) < 1e38)) return std::nullopt;
   return static_cast<Integer>(number);
 }
 
-// Rounded to so many digits behind the point, of two numbers as near to the even one.
+// Rounded to so many digits after the point, of two equally near numbers to the even one.
 inline double Rounded(double number, int digits) {
   if (!std::isfinite(number) || digits > 300) return number;
   if (digits >= 0) {

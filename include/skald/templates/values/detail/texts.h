@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Python's strings can do, with texts that keep their authors: what is cut out of a text keeps the authors of its
-// bytes, and what an operation adds by itself is the template's. Every function counts its work; where a limit is
-// reached, it returns something harmless.
+// The methods of Python's strings, for texts that keep their authors: a part of a text keeps the authors of its bytes,
+// and text that an operation adds is the template's. Every function counts its work; when a limit is reached, it
+// returns something harmless.
 
 #ifndef SKALD_TEMPLATES_VALUES_DETAIL_TEXTS_H_
 #define SKALD_TEMPLATES_VALUES_DETAIL_TEXTS_H_
@@ -109,7 +109,7 @@ inline MarkedText Replace(Machine& machine, const MarkedText& text, const Marked
     begin = found + old.size();
     from = begin;
     if (!old.empty()) continue;
-    if (begin == whole.size()) break;  // an empty text stands before every character and at the end
+    if (begin == whole.size()) break;  // an empty text is found before every character and at the end
     from = begin + CharacterSize(whole.substr(begin));
   }
   replaced.Append(text, begin, whole.size());
@@ -122,7 +122,7 @@ inline bool HasRoomForPart(Machine& machine, const std::vector<MarkedText>& part
   return machine.Step() && machine.HasRoom((parts.size() + 1) * kOfEach);
 }
 
-// The parts between white space; behind the `most`th cut the rest stays whole.
+// The parts between white space; after the `most`th cut the rest stays whole.
 inline std::vector<MarkedText> SplitAtSpaces(Machine& machine, const MarkedText& text, Integer most) {
   std::vector<MarkedText> parts;
   const std::string_view whole = text.text();

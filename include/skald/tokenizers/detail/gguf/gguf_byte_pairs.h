@@ -83,7 +83,7 @@ inline TextList ReadGgufMerges(const GgufTokenizerReader& reader) {
   return merges;
 }
 
-// Returns what the name of the pre-tokenizer stands for; notes an error for a name that nobody knows.
+// Returns the split pattern of a pre-tokenizer's name; notes an error for an unknown name.
 inline const GgufPreTokenizer* ReadGgufPreTokenizer(const GgufTokenizerReader& reader) {
   const std::string name = reader.fields().String("pre", "default");
   const GgufPreTokenizer* const found = FindGgufPreTokenizer(name);

@@ -25,7 +25,7 @@ namespace skald::internal {
 // How all those names begin.
 inline constexpr std::string_view kGgufTokenizer = "tokenizer.ggml.";
 
-// What token_type tells of each piece.
+// The kinds of pieces in token_type.
 enum class GgufTokenType { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
 class GgufTokenizerReader {

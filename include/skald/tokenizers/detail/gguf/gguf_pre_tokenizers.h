@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the names in tokenizer.ggml.pre stand for: GGUF files do not hold the split patterns of their tokenizer, only
-// such a name. The names are those that llama.cpp knows (llama-vocab.cpp). Where its regular expressions are
-// approximations of what the model's publisher wrote, the publisher's stand here. Pure data.
+// The split patterns for the names in tokenizer.ggml.pre: GGUF files do not hold the split patterns of their tokenizer,
+// only such a name. The names are those that llama.cpp knows (llama-vocab.cpp). If its regular expressions approximate
+// those of the model's publisher, the publisher's are used here. Pure data.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_GGUF_GGUF_PRE_TOKENIZERS_H_
 #define SKALD_TOKENIZERS_DETAIL_GGUF_GGUF_PRE_TOKENIZERS_H_
@@ -43,7 +43,7 @@ inline constexpr std::string_view kSplitKimiK2 =
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+)"
     R"([\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
     R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-// What follows the splits of DeepSeek V3 and of Arcee's models.
+// The steps after the splits of DeepSeek V3 and of Arcee's models.
 inline constexpr std::string_view kSplitSignsBeforeLetters =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
     R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
@@ -128,7 +128,7 @@ inline constexpr GgufPreTokenizer kGgufPreTokenizers[] = {
                 R"(|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1})"}},
 };
 
-// Returns what a name stands for, or null.
+// Returns the patterns of a name, or null.
 inline const GgufPreTokenizer* FindGgufPreTokenizer(std::string_view name) {
   const std::string wanted = " " + std::string(name) + " ";
   if (name.empty() || name.find(' ') != name.npos) return nullptr;

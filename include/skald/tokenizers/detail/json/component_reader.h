@@ -62,7 +62,7 @@ inline TextPattern ReadPattern(const JsonFields& fields) {
 inline PrependScheme ReadPrependScheme(const JsonFields& fields) {
   const bool prefix = fields.Flag("add_prefix_space", true);  // what older files have
   if (!prefix && fields.Find("prepend_scheme") == nullptr) {
-    fields.WrongValue("add_prefix_space", std::string("false"), "true where there is no prepend_scheme");
+    fields.WrongValue("add_prefix_space", std::string("false"), "true if there is no prepend_scheme");
   }
   return ReadEnum<PrependScheme>(fields, "prepend_scheme", kSchemeNames, "always");
 }
@@ -169,7 +169,7 @@ inline int32_t ReadNamedToken(const JsonFields& fields, const char* name) {
   return 0;
 }
 
-// What a template puts before and after the text, which it must have once.
+// The ids that a template puts before and after the text, which it must have once.
 inline void ReadTemplate(const JsonFields& fields, TokenizerSpec& spec) {
   std::vector<int32_t> before, after;
   int texts = 0;

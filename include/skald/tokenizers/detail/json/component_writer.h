@@ -199,7 +199,7 @@ inline std::string WriteAddedToken(const AddedToken& token) {
       .text();
 }
 
-// A template with one token of several ids before the text, and one behind it.
+// A template with one token of several ids before the text, and one after it.
 inline std::string WritePostProcessor(const TokenizerSpec& spec) {
   const auto special = [](std::string_view name) {
     return JsonText().Raw("SpecialToken", JsonText().String("id", name).text()).text();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tokenizer_config.json says beside a tokenizer: which pieces begin and end a text. Pure; safe for concurrent
-// calls.
+// The tokens around a text in tokenizer_config.json, beside a tokenizer: which pieces begin and end a text. Pure; safe
+// for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_JSON_TOKENIZER_CONFIG_H_
 #define SKALD_TOKENIZERS_DETAIL_JSON_TOKENIZER_CONFIG_H_

@@ -33,7 +33,7 @@ class TokenizerJsonEvents final : public JsonEvents {
 
   explicit TokenizerJsonEvents(Json& tree) : tree_(tree) {}
 
-  // What was found.
+  // The parts found.
   Vocabulary vocabulary;
   std::vector<double> scores;  // where the vocabulary is a list of pieces and their scores
   bool is_list = false;

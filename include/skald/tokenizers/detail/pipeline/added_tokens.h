@@ -30,16 +30,16 @@ inline size_t LastCharacter(std::string_view text) {
   return at;
 }
 
-// What regular expressions mean by \w.
+// The characters that regular expressions match by \w.
 inline bool IsWordCharacter(char32_t c) {
   return IsLetter(c) || IsMark(c) || IsCategory(c, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NL) ||
          IsCategory(c, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PC) || c == 0x200C || c == 0x200D;
 }
 
 // Whether an added token of this content is text like any other: a single character, white space, words, or a tag of
-// formatted text. Models have such tokens to spell texts in fewer ids, so a message needs them. Of all others we cannot
-// tell whether a template or a model's own output gives them a meaning: each is a marker, which only a template writes.
-// What the file says of a token ("special") does not tell: of the marks that steer models half are not so flagged.
+// formatted text. Models have such tokens to spell texts in fewer ids, so a message needs them. For all others it is
+// unknown whether a template or a model's own output gives them a meaning: each is a marker, which only a template
+// writes. The file's flag of a token ("special") does not tell: half of the marks that steer models do not have it.
 inline bool StandsForText(std::string_view content) {
   if (content.empty() || FirstCodePoint(content).length == content.size() || IsFormattingTag(content)) return true;
   while (!content.empty()) {
@@ -71,7 +71,7 @@ class AddedTokenFinder {
 
   bool empty() const { return tokens_.empty(); }
 
-  // Returns the parts of `text`, none of them empty. may_be(token, range) says whether the token may stand there.
+  // Returns the parts of `text`, none of them empty. may_be(token, range) says whether the token may be there.
   template <class MayBe>
   std::vector<Part> Cut(std::string_view text, MayBe may_be) const {
     std::vector<Part> parts;

@@ -80,7 +80,7 @@ class BpeModel final : public PieceModel {
 
   bool HasAffixes() const { return !options_.prefix.empty() || !options_.suffix.empty(); }
 
-  // Where words are not cut before, as in SentencePiece's models, a text may still be cut before a space symbol behind
+  // If words are not split before, as in SentencePiece's models, a text may still be split before a space symbol after
   // another letter if no merge ever joins the two. It costs less, and most words are whole tokens.
   bool NoMergeCrossesSpaces() const {
     // Unknown letters must not vanish: their neighbours would meet.
@@ -132,7 +132,7 @@ class BpeModel final : public PieceModel {
 
   void EncodeWord(std::string_view word, bool shuns_markers, Room& room, std::vector<int32_t>& ids) const {
     const int32_t whole = vocabulary_.Find(word);
-    // Where merges that make a marker are left out, nobody has found out which tokens are whole.
+    // If merges that make a marker are left out, it is unknown which tokens are whole.
     const bool may_be_whole = !shuns_markers || (options_.ignore_merges && !IsMarker(markers_, whole));
     if (whole != kNoToken && may_be_whole && is_whole_[static_cast<size_t>(whole)]) return ids.push_back(whole);
     room.symbols.clear();

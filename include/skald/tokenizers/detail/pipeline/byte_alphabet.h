@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How byte-level vocabularies write bytes as letters, so that every piece is readable text: printable bytes of Latin-1
-// stand for themselves, the others for the letters from U+0100 on in their order ("\xC4\xA0", U+0120, is a space). Pure
+// are themselves, the others are the letters from U+0100 on in their order ("\xC4\xA0", U+0120, is a space). Pure
 // functions, safe for concurrent calls. Source: the function bytes_to_unicode of GPT-2, github.com/openai/gpt-2.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_BYTE_ALPHABET_H_
@@ -47,14 +47,14 @@ inline void AppendByteLetters(std::string_view bytes, std::string& letters) {
   for (const char byte : bytes) AppendUtf8(kByteAlphabet.letter_of[static_cast<unsigned char>(byte)], letters);
 }
 
-// Writes the bytes that `letters`, valid UTF-8, stand for to `bytes`, which has room for as many as `letters` has.
-// Returns their number, or nothing if a character of them is no letter of the alphabet.
+// Writes the bytes of `letters`, valid UTF-8, to `bytes`, which has room for as many as `letters` has. Returns their
+// number, or nothing if a character of them is no letter of the alphabet.
 inline std::optional<size_t> LettersToBytes(std::string_view letters, char* bytes) {
   size_t written = 0;
   for (size_t at = 0; at < letters.size();) {
     const auto lead = static_cast<unsigned char>(letters[at]);
     const auto next = static_cast<unsigned char>(letters[std::min(at + 1, letters.size() - 1)]);
-    const bool is_ascii = lead < 0x80;  // no branches here: one letter says little about the one behind it
+    const bool is_ascii = lead < 0x80;  // no branches here: one letter says little about the next one
     const uint32_t letter = is_ascii ? lead : (uint32_t{lead} - 0xC0) << 6 | (next & 0x3F);
     const int16_t byte = letter < kByteLetters ? kByteAlphabet.byte_of[letter] : int16_t{-1};
     if (byte < 0) return std::nullopt;

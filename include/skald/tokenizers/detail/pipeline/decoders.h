@@ -42,7 +42,7 @@ class DecoderStep {
   // `is_added`: the piece is an added token, and this the first step.
   virtual void Push(State& state, std::string text, bool is_added, DecodingMode mode, Texts& out) const = 0;
   virtual void Flush(State&, DecodingMode, Texts&) const {}
-  // What becomes of a piece in the middle of a text, in bytes; nothing where that depends on the pieces beside it.
+  // The bytes of a piece in the middle of a text; nothing if they depend on the pieces beside it.
   virtual std::optional<std::string> Inside(std::string text, bool is_added) const {
     State state;
     state.started = true;
@@ -204,7 +204,7 @@ class StripTextStep final : public DecoderStep {
   token_decoder::Strip step_;
 };
 
-// What detokenizers of the English language do.
+// The rules of detokenizers of the English language.
 inline std::string CleanUp(std::string text) {
   static constexpr std::string_view kPairs[][2] = {
       {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
@@ -276,7 +276,7 @@ class CtcStep final : public DecoderStep {
   token_decoder::Ctc step_;
 };
 
-// What stands where there is no decoder at all.
+// Used if there is no decoder at all.
 class SpacesBetweenStep final : public DecoderStep {
  public:
   void Push(State& state, std::string text, bool, DecodingMode, Texts& out) const override {
@@ -316,7 +316,7 @@ class DecoderChain {
     return chain;
   }
 
-  // What encoding puts before a text, and this drops.
+  // The prefix that encoding puts before a text, and this drops.
   LeadingSpace leading_space() const { return leading_space_; }
 
   // Returns the text that one more piece completes.

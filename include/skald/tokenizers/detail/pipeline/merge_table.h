@@ -45,7 +45,7 @@ class MergeTable {
     std::vector<uint64_t> heap;
   };
 
-  // What becomes of two tokens, and how urgently: the lowest rank comes first.
+  // The result of merging two tokens, and its rank: the lowest rank comes first.
   struct Entry {
     uint64_t pair = kNoPair;  // the left one in the high half
     uint32_t rank = kNoRank;
@@ -66,7 +66,7 @@ class MergeTable {
     for (size_t i = 0; i < merges.size(); ++i) {
       Entry entry = {PairOf(merges[i].left, merges[i].right), static_cast<uint32_t>(i), merges[i].result};
       const uint64_t hash = HashOf(entry.pair);
-      Entry* at = &entries_[begins[hash >> shift]];  // a bucket's own stand before its free places
+      Entry* at = &entries_[begins[hash >> shift]];  // a bucket's own entries come before its free places
       while (at->pair != kNoPair && HashOf(at->pair) < hash) ++at;
       if (at->pair == entry.pair) *at = std::exchange(entry, {});
       for (; entry.pair != kNoPair; ++at) std::swap(*at, entry);
@@ -123,7 +123,7 @@ class MergeTable {
     return ascend;
   }
 
-  // What becomes of a pair; an entry without a rank if it does not merge.
+  // The merge of a pair; an entry without a rank if it does not merge.
   Entry Find(int32_t left, int32_t right) const {
     const uint64_t pair = PairOf(left, right), bucket = HashOf(pair) >> shift_;
     for (uint32_t i = begins_[bucket]; i < begins_[bucket + 1]; ++i) {
@@ -161,8 +161,8 @@ class MergeTable {
     ids.resize(count);
   }
 
-  // The same with a heap of all merges that are possible, in n log n. What it says of a place where another merge came
-  // first shows by its rank.
+  // The same with a heap of all merges that are possible, in n log n. Its entry for a place where another merge came
+  // first is recognised by its rank.
   void ApplyToLong(std::vector<int32_t>& ids, Room& room) const {
     const auto count = static_cast<uint32_t>(ids.size());
     std::vector<Room::Symbol>& symbols = room.symbols;

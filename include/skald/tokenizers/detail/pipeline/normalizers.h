@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tokenizers do to a text before they split it: Unicode's normal forms, lower case, replacements. Immutable; safe
-// for concurrent calls. Source: tokenizers/src/normalizers of github.com/huggingface/tokenizers.
+// The steps before a text is split: Unicode's normal forms, lower case, replacements. Immutable; safe for concurrent
+// calls. Source: tokenizers/src/normalizers of github.com/huggingface/tokenizers.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_NORMALIZERS_H_
 #define SKALD_TOKENIZERS_DETAIL_PIPELINE_NORMALIZERS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What normalizers, pre-tokenizers and decoders share about patterns. Pure; safe for concurrent calls.
+// Patterns, shared by normalizers, pre-tokenizers and decoders. Pure; safe for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PATTERNS_H_
 #define SKALD_TOKENIZERS_DETAIL_PIPELINE_PATTERNS_H_

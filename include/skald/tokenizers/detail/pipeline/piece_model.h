@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What turns the pieces of a text into ids. Implementations are immutable and safe for concurrent calls.
+// Models turn the pieces of a text into ids. Implementations are immutable and safe for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PIECE_MODEL_H_
 #define SKALD_TOKENIZERS_DETAIL_PIPELINE_PIECE_MODEL_H_
@@ -25,7 +25,7 @@ class PieceModel {
  public:
   virtual ~PieceModel() = default;
 
-  // Appends the ids of `pieces` of `text`, none of which is empty. What a message wrote becomes no marker.
+  // Appends the ids of `pieces` of `text`, none of which is empty. Text of a message becomes no marker.
   virtual Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces, Author author,
                               std::vector<int32_t>& ids) const = 0;
 };
@@ -47,7 +47,7 @@ struct ModelVocabulary {
   int32_t Find(std::string_view text) const { return index.Find(text, texts); }
 };
 
-// Returns the byte that a piece like "<0x0A>" stands for.
+// Returns the byte of a piece like "<0x0A>".
 constexpr std::optional<uint8_t> ByteOfPiece(std::string_view piece) {
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return std::nullopt;
   int value = 0;

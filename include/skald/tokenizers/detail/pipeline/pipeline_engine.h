@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine of all tokenizers that are a pipeline of steps: those of tokenizer.json, and of GGUF files with byte-level
-// vocabularies. Immutable; safe for concurrent calls. What a text goes through stands in tokenizer_spec.h.
+// vocabularies. Immutable; safe for concurrent calls. tokenizer_spec.h describes the steps.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PIPELINE_ENGINE_H_
 #define SKALD_TOKENIZERS_DETAIL_PIPELINE_PIPELINE_ENGINE_H_
@@ -37,7 +37,7 @@
 
 namespace skald::internal {
 
-// Whoever wrote a text. In a text without marks `all` says whether the special tokens in it are parsed, as with the
+// The authors of a text. For a text without marks `all` says whether the special tokens in it are parsed, as with the
 // library that defines tokenizer.json: all other added tokens are in any case. In a marked text a message becomes no
 // marker, whether the file calls it special or not.
 struct Authors {
@@ -257,7 +257,7 @@ inline Result<void> PipelineEngine::CheckAddedTokens() const {
   return {};
 }
 
-// Markers are the added tokens that do not stand for text, and the pieces that begin, end and pad texts, some of which
+// Markers are the added tokens that are not ordinary text, and the pieces that begin, end and pad texts, some of which
 // look like tags ("<s>"). A single character cannot be spelled otherwise than by itself, whatever the file calls it.
 inline void PipelineEngine::PrepareMarkers() {
   is_marker_.assign(vocab_size(), false);
@@ -331,7 +331,7 @@ inline Result<void> PipelineEngine::PrepareAddedTokens() {
   return {};
 }
 
-// Each replacement has the author of what it stands for: a message if any of it was one's.
+// Each replacement has the author of the text that it replaces: a message if any of it was one's.
 inline MarkedText PipelineEngine::Repair(const MarkedText& text) {
   MarkedText repaired;
   for (size_t at = 0; at < text.size();) {
@@ -352,8 +352,8 @@ inline Result<std::vector<int32_t>> PipelineEngine::EncodeValid(std::string_view
   const auto may_be = [&](const AddedToken& token, const ByteRange& range) {
     return MayBe(token, authors, authors.Of(range));
   };
-  // Where a message stands in the text, nobody can say who wrote what any more once it is normalized. So markers that a
-  // template spelled there are looked for before.
+  // If the text contains a message, its authors are unknown once it is normalized. So markers that a template spelled
+  // there are looked for before.
   const bool is_mixed = authors.marked != nullptr && authors.Of({0, text.size()}) == Author::kMessage;
   const AddedTokenFinder& finder = is_mixed ? raw_tokens_and_markers_ : raw_tokens_;
   for (const AddedTokenFinder::Part& part : finder.Cut(text, may_be)) {
@@ -366,7 +366,7 @@ inline Result<std::vector<int32_t>> PipelineEngine::EncodeValid(std::string_view
   return ids;
 }
 
-// Encodes what stands between added tokens that are not normalized.
+// Encodes the text between added tokens that are not normalized.
 inline Result<void> PipelineEngine::EncodeStretch(std::string_view text, const ByteRange& range, const Authors& authors,
                                                   std::vector<int32_t>& ids) const {
   std::string_view stretch = range.Of(text);

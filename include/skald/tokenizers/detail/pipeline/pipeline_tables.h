@@ -36,7 +36,7 @@ struct PipelineTables {
   std::vector<double> scores;  // of Unigram, by id
 };
 
-// What stands for no place in a list.
+// No place in a list.
 inline constexpr size_t kNoPlace = ~size_t{0};
 
 inline Failure FailOnId(std::string_view piece, int32_t id, std::string_view what) {
@@ -44,7 +44,7 @@ inline Failure FailOnId(std::string_view piece, int32_t id, std::string_view wha
               Concat({"the piece ", QuotedName(piece), " has the id ", std::to_string(id), ", ", what}));
 }
 
-// Returns for each id where its text stands in the vocabulary, or kNoPlace.
+// Returns for each id the place of its text in the vocabulary, or kNoPlace.
 inline Result<std::vector<size_t>> PlacesById(const Vocabulary& vocabulary) {
   if (vocabulary.texts.size() != vocabulary.ids.size()) {
     return Fail(ErrorCode::kDataLoss, "the vocabulary has " + std::to_string(vocabulary.texts.size()) + " pieces and " +

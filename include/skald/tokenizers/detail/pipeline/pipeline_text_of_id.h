@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much text one id of a pipeline stands for at most: the longest piece, times what the normalizers can make of a
-// longer text. Known where no step drops text but white space, and unknown letters do not run together. Pure; safe for
-// concurrent calls.
+// The most text that one id of a pipeline can represent: the longest piece, times the factor by which the normalizers
+// can shorten a text. Known if no step drops text but white space, and unknown letters do not run together. Pure; safe
+// for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PIPELINE_TEXT_OF_ID_H_
 #define SKALD_TOKENIZERS_DETAIL_PIPELINE_PIPELINE_TEXT_OF_ID_H_
@@ -64,7 +64,7 @@ inline std::optional<Shrinking> ShrinkingOf(const PreTokenizer& step) {
   return keeps_all ? std::optional(Shrinking()) : std::nullopt;
 }
 
-// The most bytes of unknown text that have one id; 0 where all text is known, nothing where there is no limit.
+// The most bytes of unknown text that have one id; 0 if all text is known, nothing if there is no limit.
 inline std::optional<size_t> UnknownTextOfId(const TokenizerSpec& spec, const ModelVocabulary& vocabulary,
                                              bool takes_bytes) {
   constexpr size_t kLongestCharacter = 4;

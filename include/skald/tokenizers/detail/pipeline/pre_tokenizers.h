@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What cuts a normalized text into the pieces that the model looks at one by one. Immutable; safe for concurrent calls.
+// Splits a normalized text into the pieces that the model encodes one by one. Immutable; safe for concurrent calls.
 // Source: tokenizers/src/pre_tokenizers of github.com/huggingface/tokenizers.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PRE_TOKENIZERS_H_
@@ -26,10 +26,10 @@
 
 namespace skald::internal {
 
-// A text in pieces: ranges of a text that is somebody else's until a step has to rewrite it.
+// A text in pieces: ranges of a text that the caller owns until a step has to rewrite it.
 class PieceList {
  public:
-  // `text`, which must not be empty, as one piece. `is_first`: it stands at the start of what the caller encodes.
+  // `text`, which must not be empty, as one piece. `is_first`: it is at the start of the caller's text.
   PieceList(std::string_view text, bool is_first) : text_(text), pieces_{{0, text.size()}}, is_first_(is_first) {}
   PieceList(const PieceList&) = delete;
   PieceList& operator=(const PieceList&) = delete;
@@ -37,7 +37,7 @@ class PieceList {
   std::string_view text() const { return text_; }
   const std::vector<ByteRange>& pieces() const { return pieces_; }
 
-  // Whether a piece stands at the start of all text.
+  // Whether a piece is at the start of all text.
   bool IsFirst(const ByteRange& piece) const { return is_first_ && piece.begin == 0; }
 
   // Replaces each piece by what split(piece, parts) leaves in `parts`: ranges inside of the piece, of which empty ones
@@ -83,7 +83,7 @@ class PieceList {
   bool is_first_;
 };
 
-// What becomes of a piece whose matches are known. They are in order and do not overlap.
+// The treatment of a piece whose matches are known. They are in order and do not overlap.
 inline void ApplyBehavior(const ByteRange& piece, const std::vector<ByteRange>& matches, bool invert,
                           pre_tokenizer::Behavior behavior, std::vector<ByteRange>& parts) {
   using pre_tokenizer::Behavior;

@@ -40,7 +40,7 @@ inline size_t FirstGrapheme(std::string_view text) {
 
 class PrecompiledCharsmap {
  public:
-  // `bytes`: the size of the trie, the trie, and the replacements with a zero behind each.
+  // `bytes`: the size of the trie, the trie, and the replacements with a zero after each.
   static Result<PrecompiledCharsmap> Parse(std::string_view bytes) {
     const auto refuse = [](const std::string& why) {
       return Fail(ErrorCode::kDataLoss, "the normalizer's precompiled_charsmap " + why);
@@ -87,7 +87,7 @@ class PrecompiledCharsmap {
 
   static size_t OffsetOf(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
 
-  // What the shortest known text that `letters` begin with becomes.
+  // The replacement of the shortest known text that `letters` begin with.
   std::optional<std::string_view> Find(std::string_view letters) const {
     size_t node = OffsetOf(units_[0]);
     for (const char letter : letters) {

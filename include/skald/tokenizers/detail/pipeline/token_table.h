@@ -133,7 +133,7 @@ class TextIndex {
   static uint32_t Tag(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
   uint32_t BucketOf(uint32_t tag) const { return tag >> shift_; }
 
-  // Puts an entry behind those of its bucket, if its text is not among them.
+  // Puts an entry after those of its bucket, if its text is not among them.
   void Place(const Entry& entry, const TokenTexts& texts) {
     for (uint32_t i = begins_[BucketOf(entry.tag)];; ++i) {
       if (entries_[i].id == kNoToken) {

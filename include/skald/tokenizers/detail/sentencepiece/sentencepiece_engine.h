@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Text to token ids and back with a SentencePiece model (tokenizer.model of Gemma, Llama 2, Mistral, TinyLlama), by the
-// SentencePiece library. Any text, and any file that is cut short or of another kind, is at worst an Error. What a
-// whole model contains the library trusts (above all its normalisation table), so load models from sources that you
-// trust. Immutable; safe for concurrent calls. Left out in decoding id by id: denormalisation, with which SentencePiece
-// can rewrite whole texts on decoding. The models of the supported families do not use it.
+// SentencePiece library. Any text, and any file that is cut short or of another kind, is at worst an Error. The library
+// trusts the content of a whole model (above all its normalisation table), so load models from sources that you trust.
+// Immutable; safe for concurrent calls. Left out in decoding id by id: denormalisation, with which SentencePiece can
+// rewrite whole texts on decoding. The models of the supported families do not use it.
 //
 // Source: Kudo and Richardson, "SentencePiece", EMNLP 2018; github.com/google/sentencepiece.
 
@@ -38,7 +38,7 @@
 
 namespace skald::internal {
 
-// What goes around a text where special tokens are asked for. The model's file does not say; most models want BOS.
+// The ids around a text if special tokens are requested. The model's file does not say; most models want BOS.
 struct SentencePieceAdds {
   bool bos = true, eos = false;
 };
@@ -159,7 +159,7 @@ inline Result<std::string> SentencePieceEngine::Decode(std::span<const int32_t> 
     for (const int32_t id : ids) {
       if (KindOf(id) == PieceKind::kControl) {
         text += DecodeRest(state) += IdToPiece(id);
-        StepOf(state).started = true;  // the space of the word behind a name stays
+        StepOf(state).started = true;  // the space of the word after a name stays
       } else {
         text += DecodeNext(state, id);
       }
@@ -249,7 +249,7 @@ inline Result<std::vector<int32_t>> SentencePieceEngine::EncodePlain(std::string
 }
 
 // Returns ids of other pieces for the name of a marker, or none if it is never found in a text. Encodes the name in two
-// parts, so that neither is the marker, each behind a whole marker, so that no space is added.
+// parts, so that neither is the marker, each after a whole marker, so that no space is added.
 inline Result<std::vector<int32_t>> SentencePieceEngine::SpellOut(std::string_view name, int32_t id) const {
   const auto ids_behind = [id](const std::vector<int32_t>& ids) {
     const auto marker = std::find(ids.begin(), ids.end(), id);
@@ -342,8 +342,8 @@ inline Result<void> SentencePieceEngine::FindDecodingRules() {
   return {};
 }
 
-// A piece stands for as many bytes of the text as it has itself, or fewer where it has symbols for spaces. Without
-// bytes to fall back to, any number of unknown letters becomes one id; a table may drop letters.
+// A piece represents as many bytes of the text as it has itself, or fewer if it has symbols for spaces. Without bytes
+// to fall back to, any number of unknown letters becomes one id; a table may drop letters.
 inline void SentencePieceEngine::FindTextOfId(const SentencePieceHabits& habits) {
   if (!habits.has_byte_fallback || habits.has_table) return;
   text_of_id_.drops_spaces = habits.drops_spaces;

@@ -95,7 +95,7 @@ inline std::vector<bool> FindUserDefined(std::string_view model) {
   return is_user_defined;
 }
 
-// What a whole model file says of how texts are encoded, which the library does not tell.
+// The settings for encoding in a whole model file, which the library does not return.
 struct SentencePieceHabits {
   bool has_byte_fallback = false;  // letters without a piece are spelled with bytes
   bool has_table = false;          // of letters that become others, or none
@@ -126,8 +126,8 @@ inline SentencePieceHabits FindHabits(std::string_view model) {
   return habits;
 }
 
-// Checks that `bytes` are a sequence of whole fields: pieces, and the two specifications that
-// training writes behind them.
+// Checks that `bytes` are a sequence of whole fields: pieces, and the two specifications that training writes after
+// them.
 inline Result<void> CheckSentencePieceOutline(std::string_view bytes) {
   constexpr uint64_t kPieces = 1, kTrainerSpec = 2, kNormalizerSpec = 3;
   bool has_pieces = false, has_trainer_spec = false, has_normalizer_spec = false;

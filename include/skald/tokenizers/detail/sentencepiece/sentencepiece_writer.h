@@ -57,7 +57,7 @@ struct NewPiece {
   PieceType type = PieceType::kNormal;
 };
 
-// What a model of merges (byte-pair encoding) consists of.
+// The parts of a model of merges (byte-pair encoding).
 struct NewSentencePieceModel {
   std::vector<NewPiece> pieces;
   std::optional<size_t> bos, eos, unk, pad;  // indices into pieces
