@@ -25,7 +25,7 @@ class PromptReading {
   // Nothing is read of the prompt but for `sample` 0. The log-probabilities of `scored` tokens were told before.
   PromptReading(std::shared_ptr<const Request> request, uint32_t sample, uint32_t scored);
 
-  /// Whether rows are still to be read, for which no known beginning stands in.
+  /// Whether rows are still to be read that no known beginning replaces.
   bool is_wanted() const { return next_ < end_; }
   bool wants_logits() const { return is_wanted() && want_ == Want::kLogits; }
   /// The row that is read next; at the end any.
@@ -33,7 +33,7 @@ class PromptReading {
   /// Tokens whose log-probabilities were told.
   uint32_t scored() const { return want_ == Want::kLogits ? next_ : 0; }
 
-  /// What is wanted of the row at a position.
+  /// The wanted output of the row at a position.
   Want WantOf(uint32_t position) const { return position >= next_ && position < end_ ? want_ : Want::kNothing; }
 
   /// Takes the row at next(): logits [vocab_size] or hidden state [model_dim]. News go to `event`. After an error the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StopStrings: lets a growing text out until one of some strings appears in it, wherever the borders of its pieces are.
-// What may yet become such a string is held back. Plain state of one text: copy it to fork. The strings are shared by
-// all texts of a request.
+// StopStrings: publishes a growing text until one of some strings appears in it, wherever the borders of its pieces
+// are. Text that may yet become such a string is withheld. Plain state of one text: copy it to fork. The strings are
+// shared by all texts of a request.
 
 #ifndef SKALD_ENGINE_ANSWERS_STOP_STRINGS_H_
 #define SKALD_ENGINE_ANSWERS_STOP_STRINGS_H_

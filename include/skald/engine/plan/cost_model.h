@@ -16,7 +16,7 @@
 
 namespace skald {
 
-/// What a step computes: rows, and over all of them the tokens that each attends to.
+/// The work of a step: rows, and over all of them the tokens that each attends to.
 struct StepWork {
   uint64_t rows = 0;
   uint64_t attended = 0;
@@ -39,7 +39,7 @@ class CostModel {
 
   double Seconds(const StepWork& work) const;
 
-  /// What hardly a step exceeds: two standard deviations more, by how far steps were off so far.
+  /// A time that steps hardly exceed: two standard deviations more, by the errors of earlier steps.
   double SecondsAtMost(const StepWork& work) const { return Seconds(work) * (1.0 + 2.0 * std::sqrt(spread_)); }
 
   /// `seconds` of 0 say nothing: the clock is too coarse.

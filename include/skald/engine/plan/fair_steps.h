@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fair steps: how much of a step each tenant may have where several want rows. Served tokens alone do not say it: a
-// tenant with many streams has a row for each in every step, and each row makes the step longer for the others. So
-// with T tenants a step takes at most about T times what it takes with the rows alone of the one that wants least, and
-// tenants that want more have equal parts of that time: everybody gets on at least at a T-th of the speed that they
-// have alone. Where rows cost little beside the step itself, as those of large models do, nothing is left out. Pure.
+// Fair steps: how much of a step each tenant may have if several want rows. Served tokens alone do not suffice: a
+// tenant with many streams has a row for each in every step, and each row makes the step longer for the others. So with
+// T tenants a step takes at most about T times as long as with only the rows of the tenant that wants least, and
+// tenants that want more have equal parts of that time: every tenant progresses at least at a T-th of the speed that it
+// has alone. If rows cost little beside the step itself, as in large models, nothing is left out. Pure.
 
 #ifndef SKALD_ENGINE_PLAN_FAIR_STEPS_H_
 #define SKALD_ENGINE_PLAN_FAIR_STEPS_H_

@@ -36,10 +36,10 @@ struct MemoryModel {
   /// The most that a conversation of `tokens` tokens holds between steps.
   uint64_t BytesFor(uint64_t tokens) const;
 
-  /// The most that a step takes which computes `rows` tokens behind `tokens`. What they replace goes when it is done.
+  /// The most memory of a step that computes `rows` tokens after `tokens`. Replaced blocks are freed when it is done.
   uint64_t BytesTaken(uint64_t tokens, uint64_t rows) const;
 
-  /// What a pool needs for a conversation to reach `tokens` tokens, however its steps were divided, as long as a step
+  /// The memory that a pool needs for a conversation to reach `tokens` tokens, for any division into steps, if a step
   /// that does not fit is made shorter.
   uint64_t BytesToReach(uint64_t tokens) const;
 

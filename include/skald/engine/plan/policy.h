@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Policies: who goes first. A policy turns what is known of a request into its urgency, two numbers that are compared;
-// the scheduler knows no more of it. Waiting makes everyone more urgent than those who come later, so none starves:
-// what a policy gives as an advantage is worth a bounded time. Pure.
+// Policies: which request goes first. A policy turns the facts of a request into its urgency, two numbers that are
+// compared; the scheduler knows no more of it. Waiting makes a request more urgent than later ones, so none starves: the
+// advantage that a policy gives is worth a bounded time. Pure.
 
 #ifndef SKALD_ENGINE_PLAN_POLICY_H_
 #define SKALD_ENGINE_PLAN_POLICY_H_
@@ -29,20 +29,20 @@ struct Urgency {
 enum class Policy : uint8_t {
   kFirstCome,
   kPriority,  ///< a level of Request::priority is worth PolicyOptions::seconds_per_priority of waiting
-  // The tenant that was served least, in turns of PolicyOptions::turn_tokens. Its sequences stand in line: each as if
+  // The tenant that was served least, in turns of PolicyOptions::turn_tokens. Its sequences form a queue: each as if
   // those before it had been served a turn. So tenants that want more than they get have as many places as each other,
   // however many sequences they send, and those of a tenant that was served more give way.
   kFairShare,
   kShortestFirst,  ///< a token that is to be computed costs PolicyOptions::seconds_per_token of waiting
 };
 
-/// What urgency is made of.
+/// The facts that urgency is computed from.
 struct Standing {
   double arrival = 0.0;  ///< seconds
   int32_t priority = 0;
   uint64_t tokens = 0;  ///< of prompt and answer, at most
   double served = 0.0;  ///< tokens that its tenant was given
-  uint64_t before = 0;  ///< sequences of its tenant that stand before it
+  uint64_t before = 0;  ///< sequences of its tenant that come before it
   /// Tokens in its cache, if it runs: what giving way would throw away.
   std::optional<uint32_t> held = {};
   std::optional<double> deadline = {};  ///< Request::deadline, in the same seconds as `arrival`
@@ -67,9 +67,9 @@ struct PolicyOptions {
   OwnPolicy own = {};
 };
 
-/// The turn that is a sequence's own. One that runs is ahead by a turn, and by the turns that its cache took: it gives
-/// way only where its tenant is ahead by more than that costs, so that places do not go back and forth, and what is
-/// computed again is never more than what another lags behind.
+/// A sequence's own turn. A running one is ahead by a turn, and by the turns that its cache took: it gives way only if
+/// its tenant is ahead by more than that costs, so that places do not go back and forth, and the recomputed work is
+/// never more than another tenant's lag.
 double FairLevel(const Standing& standing, double turn_tokens);
 
 Urgency UrgencyOf(const Standing& standing, const PolicyOptions& options);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedule: what the next step computes, who begins and who gives memory back: a pure function of plain data, so that
-// it can be simulated with any number of requests and no model (benchmarks/engine/). What it decides changes
+// Schedule: the work of the next step, the requests that begin and those that give memory back: a pure function of
+// plain data, so that it can be simulated with any number of requests and no model (benchmarks/engine/). It decides
 // when a token is computed, never which.
 //
-//   1. Memory goes by urgency: who runs and needs more than is free takes it from the least urgent, if that is enough.
-//      So the most urgent of those that run always gets on, and nobody gives memory away in vain.
-//   2. Rows go first to those that write, one each and then their drafts, so that no stream waits for a prompt.
-//   3. What tokens and time are left go to prompts, piece by piece. However little it is, the most urgent prompt gets a
+//   1. Memory goes by urgency: a running request that needs more than is free takes it from the least urgent, if that
+//      is enough. So the most urgent running request always progresses, and none gives memory away in vain.
+//   2. Rows go first to writing requests, one each and then their drafts, so that no stream waits for a prompt.
+//   3. The remaining tokens and time go to prompts, piece by piece. However little it is, the most urgent prompt gets a
 //      few tokens, so that none waits for ever.
-//   4. Who waits is admitted in order, as long as all of its tokens have room beside what those before it will need
-//      soon. If its policy says so, it also takes the place of those that run and are less urgent.
-//      Who has no part in this step, for other tenants' sake (fair_steps.h), is passed over.
-//   5. Somebody always gets on. Where none has room by these rules, the most urgent of those that run has rows, or of
-//      those that wait if none runs: then the pool decides, and whoever carries the schedule out tells what it says.
+//   4. Waiting requests are admitted in order, while all of their tokens have room beside the near needs of
+//      those before them. If the policy says so, they also take the places of less urgent running ones.
+//      Requests without a part in this step, for other tenants' sake (fair_steps.h), are skipped.
+//   5. Some request always progresses. If none has room by these rules, the most urgent running one gets rows, or the
+//      most urgent waiting one if none runs: then the pool decides, and the engine reports its error.
 
 #ifndef SKALD_ENGINE_PLAN_SCHEDULER_H_
 #define SKALD_ENGINE_PLAN_SCHEDULER_H_
@@ -38,7 +38,7 @@ struct SequenceView {
   uint32_t cached = 0;      ///< tokens in its cache, or that will be there when it is brought back
   uint32_t shared = 0;      ///< of these tokens, that another holds anyway; 0 of one that runs
   uint32_t pending = 1;     ///< tokens to compute until a token can be drawn; at least 1
-  uint32_t drafts = 0;      ///< rows that it would like to have behind them
+  uint32_t drafts = 0;      ///< rows that it would like to have after them
   uint32_t step_end = 0;    ///< a step must end after so many of the pending tokens, if that is not 0
   uint32_t tenant = 0;      ///< whose it is, by number
   uint32_t idle = 0;        ///< steps since the last that had rows of it
@@ -62,7 +62,7 @@ struct StepLimits {
 struct StepRows {
   uint32_t sequence;  ///< index of its view
   uint32_t tokens;    ///< pending ones that are computed
-  uint32_t drafts;    ///< behind them
+  uint32_t drafts;    ///< after them
 
   friend bool operator==(const StepRows&, const StepRows&) = default;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tenants: how much each was served, for fair shares. Who comes back after a while begins where those are who are
-// there: time in which nothing was asked for is not saved up (virtual token counters: Sheng et al., arXiv:2401.00588).
-// Who left lately is likely to be back soon: steps are kept short for it (fair_steps.h).
+// Tenants: the service of each, for fair shares. A tenant that comes back after a while begins at the level of those
+// that are present: time without requests is not saved up (virtual token counters: Sheng et al., arXiv:2401.00588). A
+// tenant that left lately is likely to be back soon: steps are kept short for it (fair_steps.h).
 
 #ifndef SKALD_ENGINE_PLAN_TENANTS_H_
 #define SKALD_ENGINE_PLAN_TENANTS_H_
@@ -41,7 +41,8 @@ class Tenants {
   /// Numbers a tenant's sequences 0, 1, 2, ..., one with each call, in each `round` anew.
   uint64_t NextTurn(const std::string& name, uint64_t round) noexcept;
 
-  /// Seconds: for someone who sends one request after the other, and no longer, as it costs those who are there.
+  /// Seconds: long enough for a client that sends one request after the other, and no longer, as it costs the tenants
+  /// that are present.
   static constexpr double kLately = 1.0;
 
  private:
@@ -59,11 +60,10 @@ class Tenants {
 
   Tenant& Insert(const std::string& name);
 
-  /// Puts it into `list`, behind others of the same key.
+  /// Puts it into `list`, after others of the same key.
   static void Place(Tenant& tenant, InOrder& list, double key) noexcept;
 
-  /// Who is not there and was served no more than those who are would begin where they are: that need not be
-  /// remembered.
+  /// An absent tenant that was served no more than those present would begin at their level: it need not be remembered.
   void ForgetAbsent() noexcept;
 
   std::map<std::string, Tenant> tenants_;

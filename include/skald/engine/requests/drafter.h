@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drafter: whoever guesses which tokens come next. The engine computes guesses together with the token before them and
-// keeps those that are what it draws there anyway (speculative decoding: Leviathan et al., arXiv:2211.17192, with draws
-// that depend on the position alone in place of its acceptance rule). So a wrong guess costs time and changes nothing,
-// and a drafter of your own may guess in any way.
+// Drafter: guesses which tokens come next. The engine computes guesses together with the token before them and keeps
+// those that equal its own draws (speculative decoding: Leviathan et al., arXiv:2211.17192, with draws that depend on
+// the position alone in place of its acceptance rule). So a wrong guess costs time and changes nothing, and a drafter
+// of your own may guess in any way.
 
 #ifndef SKALD_ENGINE_REQUESTS_DRAFTER_H_
 #define SKALD_ENGINE_REQUESTS_DRAFTER_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an engine is made of, and what it tells of itself. Plain data; everything that is referred to belongs to the
+// The parts and options of an engine, and its statistics. Plain data; everything that it refers to belongs to the
 // caller and outlives the engine.
 
 #ifndef SKALD_ENGINE_REQUESTS_ENGINE_OPTIONS_H_
@@ -52,8 +52,8 @@ struct EngineOptions {
   /// whose state it is.
   std::optional<ChunkStoreRef> swap = {};
   Identity identity = {};
-  /// Who writes them there and reads them, so that no step waits for that store; until then they are in memory beside
-  /// the pool, of at most so many bytes. Null: steps wait.
+  /// Writes them there and reads them, so that no step waits for that store; until then they are in memory beside the
+  /// pool, of at most so many bytes. Null: steps wait.
   BackgroundQueue* swapper = nullptr;
   uint64_t swap_bytes = uint64_t{1} << 30;
   /// Seconds that a request waits, while others are computed, for what other threads read of it in stores; then it is
@@ -74,7 +74,7 @@ struct EngineStats {
   uint64_t failed_swaps = 0;  ///< computed again instead
 };
 
-/// What a step did.
+/// The work of a step.
 struct StepReport {
   std::vector<Event> events;
   uint64_t rows = 0;

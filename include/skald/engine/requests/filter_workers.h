@@ -29,7 +29,7 @@ class FilterWorkers {
   FilterWorkers(const FilterWorkers&) = delete;
   FilterWorkers& operator=(const FilterWorkers&) = delete;
 
-  /// Does it soon, unless nobody else keeps it any more when its turn comes.
+  /// Does it soon, unless it has no other owner any more when its turn comes.
   void Add(const std::string& tenant, std::shared_ptr<FilterWork> work);
 
  private:

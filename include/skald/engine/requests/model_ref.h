@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModelRef: a Model or AnyModel that someone else owns, without its type, so that what is compiled against it is
-// compiled once and includes no kernels. A few pointers, to be passed by value; the model must outlive it.
+// ModelRef: a Model or AnyModel without its type, so that code that uses it is compiled once and includes no kernels. A
+// few pointers, to be passed by value; the model must outlive it.
 
 #ifndef SKALD_ENGINE_REQUESTS_MODEL_REF_H_
 #define SKALD_ENGINE_REQUESTS_MODEL_REF_H_
@@ -18,7 +18,7 @@
 
 namespace skald {
 
-/// What can compute batches as AnyModel does.
+/// Types that can compute batches as AnyModel does.
 template <class M>
 concept ForwardModel = requires(const M& model, const Batch& batch, Workspace& workspace,
                                 const ForwardOptions& options) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is asked of an engine, and what it tells of it: requests, events, and how an answer ended. Plain data.
+// Requests to an engine, its events, and how an answer ended. Plain data.
 
 #ifndef SKALD_ENGINE_REQUESTS_REQUEST_H_
 #define SKALD_ENGINE_REQUESTS_REQUEST_H_
@@ -25,7 +25,7 @@ namespace skald {
 /// Names a request; an engine never uses one twice.
 using RequestId = uint64_t;
 
-/// How the hidden states of a prompt, those behind the model's final norm, become one vector.
+/// How the hidden states of a prompt, those after the model's final norm, become one vector.
 enum class Pooling : uint8_t { kLast, kMean };
 
 struct Request {
@@ -39,7 +39,7 @@ struct Request {
   bool penalize_prompt = false;
   /// Answers to the one prompt, which is computed once.
   uint32_t samples = 1;
-  /// Most tokens of an answer; unset: as many as the cache may hold behind the prompt.
+  /// Most tokens of an answer; unset: as many as the cache may hold after the prompt.
   std::optional<uint32_t> max_tokens = {};
   /// Each ends an answer, and is not part of it.
   std::vector<int32_t> end_tokens = {};
@@ -54,12 +54,12 @@ struct Request {
   bool digest_logits = false;
   /// Whether the text has the names of special tokens, by which some models divide their answers into parts.
   bool special_text = false;
-  /// What may be drawn; every sample goes its own way from a clone of it. Null: anything.
+  /// Restricts the tokens that may be drawn; every sample uses a clone of it. Null: no restriction.
   std::shared_ptr<const TokenFilter> filter = {};
   /// Most drafted tokens that are checked in a step; 0: no speculation. EngineOptions::drafter makes them.
   uint32_t max_drafts = std::numeric_limits<uint32_t>::max();
 
-  /// Who asks: shares of time are divided among tenants, and prompts are shared only within one.
+  /// The tenant: shares of time are divided among tenants, and prompts are shared only within one.
   std::string tenant = {};
   /// Prompts and their beginnings are shared only among requests of one salt (PromptCache). Unset: the tenant's name.
   std::optional<std::string> salt = {};
@@ -67,8 +67,8 @@ struct Request {
   int32_t priority = 0;
   /// When an answer that is not whole is given up, on the engine's clock, in seconds.
   std::optional<double> deadline = {};
-  /// Positions in the prompt, ascending, from which other conversations are likely to go on: the ends of a system
-  /// prompt and of turns. Prompt caches keep what stands there, so that windowed and recurrent models can resume too.
+  /// Positions in the prompt, ascending, from which other conversations are likely to continue: the ends of a system
+  /// prompt and of turns. Prompt caches keep the state there, so that windowed and recurrent models can resume too.
   std::vector<uint32_t> branch_points = {};
   /// The caller's own, which comes along where the engine's work is written down (Engine::Suspend).
   std::string note = {};
@@ -113,7 +113,7 @@ struct Event {
   std::vector<SampledToken> tokens = {};         ///< one that ended the answer is not among them
   std::vector<SampledToken> prompt_tokens = {};  ///< of sample 0, as Request::prompt_logprobs asks
   std::vector<float> embedding = {};             ///< [model_dim], as Request::embedding asks
-  std::string text = {};  ///< whole characters; may lag behind the tokens. Empty without a tokenizer
+  std::string text = {};  ///< whole characters; may come later than the tokens. Empty without a tokenizer
   std::optional<FinishReason> finish = {};
   std::optional<size_t> stop_string = {};  ///< of kStopString: which one it was, by its place in Request::stop_strings
   std::optional<Error> error = {};

@@ -45,16 +45,16 @@ class DraftModel : public Drafter {
     std::vector<int32_t> next;  ///< tokens to compute
   };
 
-  /// Returns a cache that holds a beginning of the text and no other tokens; null where there is no room.
+  /// Returns a cache that holds a beginning of the text and no other tokens; null if there is no room.
   KVCache* CacheFor(const DraftTask& task);
 
-  /// Computes what is next of each text, and draws a guess for each. Where there is no room, texts go from the list and
-  /// from the pool.
+  /// Computes the next logits of each text, and draws a guess for each. If there is no room, texts are removed from the
+  /// list and from the pool.
   Result<void> GuessOne(std::vector<Text>& texts);
 
   void Drop(std::vector<Text>& texts, size_t at);
 
-  /// Forgets a text that is not in this batch. False where there is none.
+  /// Forgets a text that is not in this batch. Returns false if there is none.
   bool MakeRoom(std::span<const Text> texts);
 
   ModelRef model_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PromptLookup: guesses that a text repeats itself. What followed the last time that the latest tokens stood somewhere
-// before follows again (prompt lookup decoding, A. Saxena 2023; LLMA, Yang et al., arXiv:2304.04487). Costs no model;
-// it pays where answers copy from their prompts, as in editing, summarising and code.
+// PromptLookup: guesses that a text repeats itself: after the latest tokens come the tokens that followed them at their
+// last earlier place (prompt lookup decoding, A. Saxena 2023; LLMA, Yang et al., arXiv:2304.04487). Needs no model; it
+// pays if answers copy from their prompts, as in editing, summarising and code.
 
 #ifndef SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
 #define SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
@@ -25,7 +25,7 @@ class PromptLookup : public Drafter {
 
   Result<void> Draft(std::span<DraftTask> tasks) override;
 
-  /// Returns what stands behind the latest earlier place where `tokens` have the same last tokens; empty where there is
+  /// Returns the tokens after the latest earlier place where `tokens` have the same last tokens; empty if there is
   /// none. O(tokens) for each length tried.
   static std::span<const int32_t> Following(std::span<const int32_t> tokens, const PromptLookupOptions& options);
 

@@ -38,7 +38,7 @@ SKALD_INLINE Result<Answer> Answer::Begin(std::shared_ptr<const Request> request
       answer.tokenizer_ = tokenizer;
       answer.decoder_.emplace(*tokenizer);
       for (const int32_t id : of.prompt) {
-        // What is no token of the tokenizer has no text; the model refuses what is none of its own.
+        // An id that is no token of the tokenizer has no text; the model refuses ids beyond its own.
         (void)answer.decoder_->Push(id);
       }
     }

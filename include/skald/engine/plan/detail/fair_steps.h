@@ -53,7 +53,7 @@ class Sharing {
  private:
   // Sums of the same in another order may differ by less.
   static constexpr double kRounding = 1.0 + 1e-9;
-  // Fewer rows cost about as much: who has a part for fewer has them in one step of several.
+  // Fewer rows cost about as much: a tenant whose part is smaller gets its rows in one step of several.
   static constexpr uint32_t kLeastRows = 3;  // beside one of another: kernels compute four together
   // One step of so many has only what must be in it.
   static constexpr uint64_t kSmallSteps = 16;
@@ -79,7 +79,7 @@ class Sharing {
     return cost_.Seconds(work);
   }
 
-  // What one tenant may have.
+  // The part of one tenant.
   struct Part {
     double seconds;
     StepWork work = {};

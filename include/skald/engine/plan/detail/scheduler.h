@@ -44,8 +44,8 @@ class Scheduling {
  private:
   // The fewest tokens of the most urgent prompt in a step, whatever time they take.
   static constexpr uint32_t kLeastPrompt = 16;
-  // Room for so many tokens of each that writes is left when others are admitted. Without, who just began would often
-  // be the one that has to give its memory back (benchmarks/README.md says what that costs).
+  // Room for so many tokens of each writing request is kept free when others are admitted. Without it, a request that
+  // has just begun would often have to give its memory back (benchmarks/README.md says what that costs).
   static constexpr uint32_t kSoon = 64;
 
   struct Ranked {
@@ -78,7 +78,7 @@ class Scheduling {
     }
   };
 
-  // Counts one that runs among those behind the one that is visited, or no longer.
+  // Counts a running request among those after the visited one, or no longer.
   void CountBehind(const Ranked& ranked) {
     behind_.Add(ranked);
     if (!views_[ranked.view].may_run) paused_.Add(ranked);
@@ -119,7 +119,8 @@ class Scheduling {
     std::sort(order_.begin() + runnable, order_.end());
   }
 
-  // Counts the rows of those that write before any prompt has some. Who then finds no memory gives them back.
+  // Counts the rows of writing requests before any prompt gets some. A request that then finds no memory gives them
+  // back.
   void ChargeWriting() {
     const SequenceView& first = views_[order_.front().view];
     const uint32_t half = limits_.step_tokens - limits_.step_tokens / 2;
@@ -142,7 +143,7 @@ class Scheduling {
     }
   }
 
-  // Gives it back what was counted for rows behind the first `rows`.
+  // Gives it back the count for rows after the first `rows`.
   void Discharge(Ranked& ranked, uint32_t rows) {
     const StepWork wrong = StepWork().With(views_[ranked.view].cached + rows, ranked.rows - rows);
     schedule_.work.rows -= wrong.rows;
@@ -167,7 +168,7 @@ class Scheduling {
       return;
     }
     const SequenceView& view = views_[ranked.view];
-    // Drafts have only memory that nobody will soon need.
+    // Drafts only get memory that will not be needed soon.
     if (ranked.rows > 1 && memory_.BytesTaken(view.cached, ranked.rows) + behind_.soon > free_) Discharge(ranked, 1);
     const uint64_t taken = memory_.BytesTaken(view.cached, ranked.rows);
     if (!TakeMemory(taken)) return Discharge(ranked, 0);
@@ -178,7 +179,7 @@ class Scheduling {
   void PlacePrompt(const Ranked& ranked) {
     const SequenceView& view = views_[ranked.view];
     uint32_t rows = PromptRows(view);
-    // Nobody gives memory away for what a step takes only until it is done: such a step is made shorter.
+    // No request gives memory for blocks that are free again at the step's end: such a step is made shorter.
     const uint64_t lasting = memory_.BytesToReach(uint64_t{view.cached} + rows) - ranked.held;
     if (rows > 0 && lasting <= free_) {
       const uint64_t spare = free_ - std::min(free_, behind_.soon);
@@ -189,12 +190,12 @@ class Scheduling {
     promised_ += ranked.soon - std::min(ranked.soon, taken);
   }
 
-  // How many of `most` rows behind `cached` tokens a step can take `bytes` for.
+  // How many of `most` rows after `cached` tokens a step can take `bytes` for.
   uint32_t RowsWithin(uint64_t bytes, uint64_t cached, uint32_t most) const {
     return Largest(0, most, [&](uint32_t rows) { return memory_.BytesTaken(cached, rows) <= bytes; });
   }
 
-  // Who waits begins only with room for all that it has to compute, and none behind it goes before it.
+  // A waiting request begins only with room for its whole work, and no later one goes before it.
   void Admit(const Ranked& ranked) {
     if (is_closed_) return;
     const SequenceView& view = views_[ranked.view];
@@ -238,7 +239,7 @@ class Scheduling {
     return std::min({view.pending, view.most, view.step_end > 0 ? view.step_end : view.pending});
   }
 
-  // How many tokens of a prompt the budgets have room for. Where there is none for one, there is none for those behind.
+  // How many tokens of a prompt the budgets have room for. If there is none for one, there is none for later ones.
   uint32_t PromptRows(const SequenceView& view) {
     if (is_full_ || view.most == 0) return 0;
     const auto counted = static_cast<uint32_t>(std::min<uint64_t>(schedule_.work.rows, limits_.step_tokens));
@@ -248,7 +249,7 @@ class Scheduling {
     return rows;
   }
 
-  // How many rows, up to `most`, behind `cached` tokens the step has time for; no fewer than `least`.
+  // How many rows, up to `most`, after `cached` tokens the step has time for; no fewer than `least`.
   uint32_t Fitting(uint64_t cached, uint32_t least, uint32_t most) const {
     if (!limits_.step_seconds || !cost_.is_known()) return most;
     const auto fits = [&](uint32_t rows) {
@@ -262,7 +263,7 @@ class Scheduling {
     return bytes <= free_ || bytes - free_ <= victims.bytes;
   }
 
-  // Takes it from those behind the one that is visited, where no more is free.
+  // Takes it from those after the visited one, if no more is free.
   bool TakeMemory(uint64_t bytes) {
     if (!HasMemory(bytes, behind_)) return false;
     while (bytes > free_) PreemptLast();
@@ -270,7 +271,7 @@ class Scheduling {
     return true;
   }
 
-  // Has the least urgent of those that run give up its memory; there must be one behind the one that is visited.
+  // Makes the least urgent running request give up its memory; there must be one after the visited one.
   void PreemptLast() {
     while (!views_[order_[--next_victim_].view].is_running) {
     }
@@ -296,7 +297,7 @@ class Scheduling {
   size_t next_victim_ = 0;   // ranks from here on have no victims
   bool has_prompt_ = false;  // a prompt has rows, not just one that comes back to write on
   bool is_full_ = false;     // prompts get no more rows
-  bool is_closed_ = false;   // nobody else is admitted
+  bool is_closed_ = false;   // no other request is admitted
   Schedule schedule_;
 };
 

@@ -19,7 +19,7 @@ SKALD_INLINE uint32_t DraftLength::Choose(uint32_t most, const StepWork& work, u
   uint32_t best = 0;
   double best_rate = 0.0, plain_rate = 0.0, expected = 1.0, chance = 1.0;
   for (uint32_t drafts = 0; drafts <= most && chance >= kLeastChance; ++drafts) {
-    // What the whole step brings for its time: the others' rows too, which wait for these.
+    // The yield of the whole step for its time: the others' rows too, which wait for these.
     const double tokens = static_cast<double>(work.rows) + expected;
     const double rate = tokens / std::max(1e-9, cost.Seconds(work.With(cached, 1 + drafts)));
     if (drafts == 0) plain_rate = rate;
