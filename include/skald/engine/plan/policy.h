@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Policies: which request goes first. A policy turns the facts of a request into its urgency, two numbers that are
-// compared; the scheduler knows no more of it. Waiting makes a request more urgent than later ones, so none starves: the
-// advantage that a policy gives is worth a bounded time. Pure.
+// compared; the scheduler knows no more of it. Waiting makes a request more urgent than later ones, so none starves:
+// the advantage that a policy gives is worth a bounded time. Pure.
 
 #ifndef SKALD_ENGINE_PLAN_POLICY_H_
 #define SKALD_ENGINE_PLAN_POLICY_H_
