@@ -6,6 +6,7 @@
 #define SKALD_COMPILED_FAMILIES_H_
 
 #include "skald/families/config/detail/config_text.h"
+#include "skald/families/config/detail/differences.h"
 #include "skald/families/config/detail/shorten.h"
 #include "skald/families/detail/config_json.h"
 #include "skald/families/detail/find_family.h"

@@ -13,7 +13,6 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/tokenizers/detail/sentencepiece/sentencepiece_engine.h"
-#include "skald/tokenizers/gguf_tokenizer.h"
 
 namespace skald {
 

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The facts of a model, each with the name that files give it and as a text that can be compared.
+
+#ifndef SKALD_FAMILIES_CONFIG_DETAIL_MODEL_FACTS_H_
+#define SKALD_FAMILIES_CONFIG_DETAIL_MODEL_FACTS_H_
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/numbers/activation.h"
+#include "skald/base/numbers/rope.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/layers/kinds/feed_forward.h"
+#include "skald/layers/kinds/gated_feed_forward.h"
+#include "skald/layers/kinds/latent_attention.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/kinds/recurrent/gated_delta_net.h"
+#include "skald/layers/kinds/recurrent/mamba.h"
+#include "skald/layers/kinds/recurrent/mamba2.h"
+#include "skald/layers/kinds/recurrent/rg_lru.h"
+#include "skald/layers/kinds/recurrent/rwkv/channel_mix.h"
+#include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/norms/layer_norm.h"
+#include "skald/layers/norms/rms_norm.h"
+#include "skald/layers/spec/layer_spec.h"
+
+namespace skald::internal {
+
+inline std::string Text(std::string_view value) { return std::string(value); }
+inline std::string Text(bool value) { return value ? "true" : "false"; }
+inline std::string Text(int value) { return std::to_string(value); }
+
+// The shortest text that no other value of its type has, so equal texts mean equal values.
+template <std::floating_point T>
+std::string Text(T value) {
+  if (value == std::floor(value) && std::abs(value) < T{1e9}) return std::to_string(static_cast<int64_t>(value));
+  char buffer[32];
+  return std::string(buffer, std::to_chars(std::begin(buffer), std::end(buffer), value).ptr);
+}
+
+inline std::string Text(const std::vector<float>& values) {
+  std::string text = "[";
+  for (const float value : values) text += (text.size() == 1 ? "" : ", ") + Text(value);
+  return text + "]";
+}
+
+inline std::string Text(const RopeSpec& rope) {
+  std::string text = Text(rope.base);
+  if (rope.scaling == RopeScaling::kLongRope)
+    return text + " longrope " + Text(rope.factors) + Text(rope.short_factors);
+  if (rope.scaling != RopeScaling::kNone) text += " " + Text(NameOf(rope.scaling)) + " by " + Text(rope.factor);
+  if (rope.scaling == RopeScaling::kLlama3 || rope.scaling == RopeScaling::kYarn) {
+    text += " between " + Text(rope.low_frequency_factor) + " and " + Text(rope.high_frequency_factor) + " of " +
+            Text(rope.original_context);
+  }
+  return text;
+}
+
+// The shortest pattern whose repetition gives the list, as in "sliding_attention x5, full_attention x1".
+inline std::string Pattern(const std::vector<std::string>& texts) {
+  size_t period = 1;
+  while (period < texts.size() &&
+         !std::equal(texts.begin() + static_cast<ptrdiff_t>(period), texts.end(), texts.begin())) {
+    ++period;
+  }
+  std::string pattern;
+  for (size_t begin = 0; begin < std::min(period, texts.size());) {
+    size_t end = begin;
+    while (end < period && texts[end] == texts[begin]) ++end;
+    pattern += (begin == 0 ? "" : ", ") + texts[begin] + " x" + std::to_string(end - begin);
+    begin = end;
+  }
+  return pattern;
+}
+
+using Layers = std::vector<const LayerSpec*>;
+
+inline Layers LayersThat(const ModelSpec& spec, bool (*test)(const LayerSpec&)) {
+  Layers found;
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (test(layer)) found.push_back(&layer);
+    }
+  }
+  return found;
+}
+
+// Returns the one text where all agree, `none` where there are none.
+inline std::string Joint(const std::vector<std::string>& texts, const std::string& none) {
+  if (texts.empty()) return none;
+  const bool agree = std::ranges::all_of(texts, [&](const std::string& text) { return text == texts[0]; });
+  return agree ? texts[0] : Pattern(texts);
+}
+
+// The fact of each of the layers. Called through a pointer: there are a hundred facts, and a copy of this for each
+// would be a tenth of what a program compiles.
+inline std::string FactOf(const Layers& layers, const std::string& none, std::string (*fact)(const LayerSpec&)) {
+  std::vector<std::string> texts;
+  for (const LayerSpec* const layer : layers) texts.push_back(fact(*layer));
+  return Joint(texts, none);
+}
+
+template <Layer L>
+bool Is(const LayerSpec& layer) {
+  return layer.As<L>() != nullptr;
+}
+
+template <Layer L, auto kMember>
+std::string Member(const ModelSpec& spec) {
+  return FactOf(LayersThat(spec, Is<L>), Text(L().*kMember),
+                [](const LayerSpec& layer) { return Text(layer.As<L>()->*kMember); });
+}
+
+inline bool Rotates(const LayerSpec& layer) {
+  const auto* attention = layer.As<Attention>();
+  return attention != nullptr && attention->rotary_dim > 0;
+}
+
+inline bool Slides(const LayerSpec& layer) {
+  const auto* attention = layer.As<Attention>();
+  return attention != nullptr && attention->window > 0;
+}
+
+// Full layers that rotate or, where all slide, those.
+inline Layers MainAttention(const ModelSpec& spec) {
+  Layers full = LayersThat(spec, [](const LayerSpec& layer) { return Rotates(layer) && !Slides(layer); });
+  return full.empty() ? LayersThat(spec, Rotates) : full;
+}
+
+template <auto kMember>
+std::string MainRope(const ModelSpec& spec) {
+  return FactOf(MainAttention(spec), Text(RopeSpec().*kMember),
+                [](const LayerSpec& layer) { return Text(layer.As<Attention>()->rope.*kMember); });
+}
+
+// The RoPE that only sliding layers have.
+inline std::string SlidingRope(const ModelSpec& spec) {
+  const Layers main = MainAttention(spec), sliding = LayersThat(spec, Slides);
+  const bool own = !main.empty() && std::ranges::any_of(sliding, [&](const LayerSpec* layer) {
+    return layer->As<Attention>()->rope != main[0]->As<Attention>()->rope;
+  });
+  if (!own) return "none";
+  return FactOf(sliding, "", [](const LayerSpec& layer) { return Text(layer.As<Attention>()->rope); });
+}
+
+// What a layer is in "layer_types"; nothing for feed-forward layers.
+inline std::optional<std::string> MixerName(const LayerSpec& layer) {
+  if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
+  if (layer.As<MixtureOfExperts>() != nullptr || layer.As<RwkvChannelMix>() != nullptr) return std::nullopt;
+  if (const auto* attention = layer.As<Attention>()) {
+    return attention->window > 0       ? "sliding_attention"
+           : attention->rotary_dim > 0 ? "full_attention"
+                                       : "nope_attention";
+  }
+  if (layer.As<RgLru>() != nullptr) return "recurrent";
+  if (layer.As<Mamba>() != nullptr) return "mamba";
+  return layer.As<Mamba2>() != nullptr ? "mamba2" : std::string(layer.name());
+}
+
+inline std::string LayerTypesText(const ModelSpec& spec) {
+  std::vector<std::string> names;
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (auto name = MixerName(layer)) names.push_back(*name);
+    }
+  }
+  return Pattern(names);
+}
+
+inline size_t LayerCount(const ModelSpec& spec) { return spec.blocks.empty() ? 0 : spec.blocks.back().number + 1; }
+
+inline std::string ResidualMultiplier(const ModelSpec& spec) {
+  std::vector<std::string> texts;
+  for (const Block& block : spec.blocks) texts.push_back(Text(block.residual_multiplier));
+  return Joint(texts, "1");
+}
+
+inline bool HasPreNorms(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.norm.has_value(); });
+}
+
+inline bool HasPostNorms(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
+}
+
+// What the final norm says, which is what all norms of most models say; the standard where it is of another type.
+template <Norm N, auto kMember>
+std::string FinalNorm(const ModelSpec& spec) {
+  const N* const norm = spec.final_norm.As<N>();
+  return Text(norm != nullptr ? norm->*kMember : N().*kMember);
+}
+
+struct ModelFact {
+  // The usual name in config.json, or of the Config's member where config.json has none. Two families may use one name
+  // for different things, and some have names of their own (fact_names.h).
+  const char* name;
+  std::string (*text)(const ModelSpec&);
+};
+
+inline constexpr ModelFact kModelFacts[] = {
+    {"hidden_size", [](const ModelSpec& s) { return Text(s.model_dim); }},
+    {"intermediate_size", Member<GatedFeedForward, &GatedFeedForward::width>},
+    {"moe_intermediate_size", Member<MixtureOfExperts, &MixtureOfExperts::width>},
+    {"num_experts", Member<MixtureOfExperts, &MixtureOfExperts::experts>},
+    {"bias of the experts", Member<MixtureOfExperts, &MixtureOfExperts::bias>},
+    {"num_experts_per_tok", Member<MixtureOfExperts, &MixtureOfExperts::chosen>},
+    {"norm_topk_prob", Member<MixtureOfExperts, &MixtureOfExperts::normalized>},
+    {"routed_scaling_factor", Member<MixtureOfExperts, &MixtureOfExperts::weight_scale>},
+    {"n_group", Member<MixtureOfExperts, &MixtureOfExperts::groups>},
+    {"topk_group", Member<MixtureOfExperts, &MixtureOfExperts::chosen_groups>},
+    {"shared_expert_intermediate_size", Member<MixtureOfExperts, &MixtureOfExperts::shared_width>},
+    {"linear_num_key_heads", Member<GatedDeltaNet, &GatedDeltaNet::key_heads>},
+    {"linear_num_value_heads", Member<GatedDeltaNet, &GatedDeltaNet::value_heads>},
+    {"linear_key_head_dim", Member<GatedDeltaNet, &GatedDeltaNet::key_dim>},
+    {"linear_value_head_dim", Member<GatedDeltaNet, &GatedDeltaNet::value_dim>},
+    {"linear_conv_kernel_dim", Member<GatedDeltaNet, &GatedDeltaNet::conv_width>},
+    {"intermediate_size", Member<RwkvChannelMix, &RwkvChannelMix::width>},
+    {"head_dim", Member<RwkvTimeMix, &RwkvTimeMix::head_dim>},
+    {"decay_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::decay_rank>},
+    {"a_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::rate_rank>},
+    {"v_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::value_rank>},
+    {"gate_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::gate_rank>},
+    {"vocab_size", [](const ModelSpec& s) { return Text(s.vocab_size); }},
+    {"num_hidden_layers", [](const ModelSpec& s) { return std::to_string(LayerCount(s)); }},
+    {"num_attention_heads", Member<Attention, &Attention::heads>},
+    {"num_key_value_heads", Member<Attention, &Attention::kv_heads>},
+    {"head_dim", Member<Attention, &Attention::head_dim>},
+    {"partial_rotary_factor",
+     [](const ModelSpec& s) {
+       return FactOf(LayersThat(s, Rotates), "0", [](const LayerSpec& layer) {
+         const auto& attention = *layer.As<Attention>();
+         return Text(static_cast<double>(attention.rotary_dim) / static_cast<double>(attention.head_dim));
+       });
+     }},
+    {"layer_types", LayerTypesText},
+    {"sliding_window",
+     [](const ModelSpec& s) {
+       return FactOf(LayersThat(s, Slides), "0",
+                     [](const LayerSpec& layer) { return Text(layer.As<Attention>()->window); });
+     }},
+    {"rope_theta", MainRope<&RopeSpec::base>},
+    {"rope_type",
+     [](const ModelSpec& s) {
+       return FactOf(MainAttention(s), "default",
+                     [](const LayerSpec& layer) { return Text(NameOf(layer.As<Attention>()->rope.scaling)); });
+     }},
+    {"factor of rope_scaling", MainRope<&RopeSpec::factor>},
+    {"low_freq_factor", MainRope<&RopeSpec::low_frequency_factor>},
+    {"high_freq_factor", MainRope<&RopeSpec::high_frequency_factor>},
+    {"original_max_position_embeddings", MainRope<&RopeSpec::original_context>},
+    {"long_factor", MainRope<&RopeSpec::factors>},
+    {"short_factor", MainRope<&RopeSpec::short_factors>},
+    {"attention_factor", MainRope<&RopeSpec::attention_factor>},
+    {"truncate", MainRope<&RopeSpec::whole_ramp>},
+    {"rope_local_base_freq", SlidingRope},
+    {"kNorm", [](const ModelSpec& s) { return Text(s.final_norm.name()); }},
+    {"rms_norm_eps", FinalNorm<RmsNorm, &RmsNorm::epsilon>},
+    {"layer_norm_eps", FinalNorm<LayerNorm, &LayerNorm::epsilon>},
+    {"hidden_act",
+     [](const ModelSpec& s) {
+       return FactOf(LayersThat(s, Is<GatedFeedForward>), "none",
+                     [](const LayerSpec& layer) { return Text(NameOf(layer.As<GatedFeedForward>()->activation)); });
+     }},
+    {"query_pre_attn_scalar", Member<Attention, &Attention::query_pre_scale>},
+    {"attn_logit_softcapping", Member<Attention, &Attention::softcap>},
+    {"final_logit_softcapping", [](const ModelSpec& s) { return Text(s.final_softcap); }},
+    {"embedding_multiplier", [](const ModelSpec& s) { return Text(s.embedding_multiplier); }},
+    {"residual_multiplier", ResidualMultiplier},
+    {"logits_scaling", [](const ModelSpec& s) { return Text(s.logits_scaling); }},
+    {"tie_word_embeddings", [](const ModelSpec& s) { return Text(s.tied_embeddings); }},
+    {"lru_width", Member<RgLru, &RgLru::width>},
+    {"kLruBlocks", Member<RgLru, &RgLru::blocks>},
+    {"conv1d_width", Member<RgLru, &RgLru::conv_width>},
+    {"intermediate_size", Member<Mamba, &Mamba::inner_dim>},
+    {"state_size", Member<Mamba, &Mamba::state_dim>},
+    {"time_step_rank", Member<Mamba, &Mamba::time_step_rank>},
+    {"conv_kernel", Member<Mamba, &Mamba::conv_width>},
+    {"expand * hidden_size",
+     [](const ModelSpec& s) {
+       return FactOf(LayersThat(s, Is<Mamba2>), "0", [](const LayerSpec& layer) {
+         return Text(layer.As<Mamba2>()->heads * layer.As<Mamba2>()->head_dim);
+       });
+     }},
+    {"num_heads", Member<Mamba2, &Mamba2::heads>},
+    {"state_size", Member<Mamba2, &Mamba2::state_dim>},
+    {"n_groups", Member<Mamba2, &Mamba2::groups>},
+    {"conv_kernel", Member<Mamba2, &Mamba2::conv_width>},
+    {"minimum of time_step_limit", Member<Mamba2, &Mamba2::time_step_min>},
+    {"maximum of time_step_limit", Member<Mamba2, &Mamba2::time_step_max>},
+    {"num_attention_heads", Member<LatentAttention, &LatentAttention::heads>},
+    {"q_lora_rank", Member<LatentAttention, &LatentAttention::query_rank>},
+    {"kv_lora_rank", Member<LatentAttention, &LatentAttention::latent_dim>},
+    {"qk_rope_head_dim", Member<LatentAttention, &LatentAttention::rope_dim>},
+    {"qk_nope_head_dim", Member<LatentAttention, &LatentAttention::nope_dim>},
+    {"v_head_dim", Member<LatentAttention, &LatentAttention::value_dim>},
+    {"rope_parameters", Member<LatentAttention, &LatentAttention::rope>},
+    {"attention_bias", Member<Attention, &Attention::qkv_bias>},
+    {"attention sinks", Member<Attention, &Attention::sinks>},
+    {"attention_bias of o_proj", Member<Attention, &Attention::output_bias>},
+    {"mlp_bias", Member<GatedFeedForward, &GatedFeedForward::bias>},
+    {"width of kFeedForward", Member<FeedForward, &FeedForward::width>},
+    {"activation of kFeedForward",
+     [](const ModelSpec& s) {
+       return FactOf(LayersThat(s, Is<FeedForward>), "none",
+                     [](const LayerSpec& layer) { return Text(NameOf(layer.As<FeedForward>()->activation)); });
+     }},
+    {"bias of kFeedForward", Member<FeedForward, &FeedForward::bias>},
+    {"kQKNorm",
+     [](const ModelSpec& s) {
+       return FactOf(LayersThat(s, Is<Attention>), "false",
+                     [](const LayerSpec& layer) { return Text(layer.As<Attention>()->head_norm.has_value()); });
+     }},
+    {"kQKProjectionNorm",
+     [](const ModelSpec& s) {
+       return FactOf(LayersThat(s, Is<Attention>), "false",
+                     [](const LayerSpec& layer) { return Text(layer.As<Attention>()->projection_norm.has_value()); });
+     }},
+    {"kPreNorms", [](const ModelSpec& s) { return Text(HasPreNorms(s)); }},
+    {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},
+    {"kUnitOffsetNorms", FinalNorm<RmsNorm, &RmsNorm::unit_offset>},
+    {"weight of kNorm", FinalNorm<LayerNorm, &LayerNorm::weight>},
+    {"bias of kNorm", FinalNorm<LayerNorm, &LayerNorm::bias>},
+    {"norm of embeddings", [](const ModelSpec& s) { return Text(s.embedding_norm.has_value()); }},
+    {"kScaleEmbeddings", [](const ModelSpec& s) { return Text(s.embedding_scale != EmbeddingScale::kNone); }},
+    {"kRoundEmbeddingScale",
+     [](const ModelSpec& s) { return Text(s.embedding_scale == EmbeddingScale::kRoundedSqrt); }},
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_CONFIG_DETAIL_MODEL_FACTS_H_
