@@ -154,7 +154,7 @@ inline std::string SlidingRope(const ModelSpec& spec) {
   return FactOf(sliding, "", [](const LayerSpec& layer) { return Text(layer.As<Attention>()->rope); });
 }
 
-// What a layer is in "layer_types"; nothing for feed-forward layers.
+// A layer's name in "layer_types"; nothing for feed-forward layers.
 inline std::optional<std::string> MixerName(const LayerSpec& layer) {
   if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
   if (layer.As<MixtureOfExperts>() != nullptr || layer.As<RwkvChannelMix>() != nullptr) return std::nullopt;
@@ -194,7 +194,7 @@ inline bool HasPostNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
 }
 
-// What the final norm says, which is what all norms of most models say; the standard where it is of another type.
+// The properties of the final norm, which most models share with all norms; the standard if it is of another type.
 template <Norm N, auto kMember>
 std::string FinalNorm(const ModelSpec& spec) {
   const N* const norm = spec.final_norm.As<N>();
