@@ -5,8 +5,8 @@
 //
 // This is all that needs no library but Highway. Programs that use more include in the same source what they use:
 // skald/compiled/tokenizers.h, templates.h, constraints.h and open.h (chats as token ids), store.h (saved state,
-// adapters), engine.h (many requests), redis.h (chunks in Redis). With CMake, the target skald::compiled does all of
-// it.
+// adapters), answers.h and engine.h (many requests), redis.h (chunks in Redis). With CMake, the target skald::compiled
+// does all of it.
 
 #ifndef SKALD_COMPILED_H_
 #define SKALD_COMPILED_H_

@@ -59,7 +59,7 @@ class Conversation {
   // Prints the answer to `message` as it comes.
   Result<void> Answer(const std::string& message) {
     const auto ending = Ask(message);
-    // What got no answer must not become part of a turn.
+    // A message without an answer must not become part of a turn.
     if (!chat_.messages.empty() && chat_.messages.back()["role"] == "user")
       chat_.messages.erase(chat_.messages.size() - 1);
     if (!ending) return Failure(ending.error());
@@ -124,7 +124,7 @@ class Conversation {
     return {};
   }
 
-  // What comes now goes to `file`; the present file, if any, keeps what was said until now.
+  // Later messages go to `file`; the present file, if any, keeps what was said until now.
   Result<void> Fork(const std::filesystem::path& file) {
     if (file_) {
       SKALD_TRY(Save(*file_));
@@ -166,7 +166,7 @@ class Conversation {
     const auto begin = chat_.messages.begin() + static_cast<std::ptrdiff_t>(chat_.messages.size() - MessagesFrom(i));
     chat_.messages.erase(begin, only ? begin + 2 : chat_.messages.end());
   }
-  // The messages of turn `i` and all later ones: two of each turn, behind what the chat began with.
+  // The messages of turn `i` and all later ones: two of each turn, after those that the chat began with.
   size_t MessagesFrom(size_t i) const {
     const size_t first = !chat_.messages.empty() && chat_.messages[0]["role"] == "system" ? 1 : 0;
     return chat_.messages.size() - std::min(chat_.messages.size(), first + 2 * i);

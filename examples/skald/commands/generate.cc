@@ -70,7 +70,7 @@ class TokenPrinter {
 
  private:
   std::string Next(int32_t id) {
-    // A model may have rows beyond the tokenizer's pieces, which stand for no text.
+    // A model may have rows beyond the tokenizer's pieces, which have no text.
     if (decoder_) return decoder_->Push(id).value_or("");
     return (printed_ ? "," : "") + std::to_string(id);
   }

@@ -24,7 +24,7 @@
 namespace skald::program {
 namespace {
 
-// What a packed file takes along of the files that go with the weights.
+// The files beside the weights that a packed file takes along.
 constexpr const char* kAttachedFiles[] = {"config.json", "generation_config.json", "tokenizer_config.json",
                                           "chat_template.jinja", "chat_template.json"};
 

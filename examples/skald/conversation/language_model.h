@@ -57,7 +57,7 @@ class LanguageModel {
   ModelCost Cost() const;
   // Without the adapter, and of this rank alone.
   const AnyModel& model() const { return model_; }
-  // Of this rank alone, too; with a digest of zeros where there is none.
+  // Of this rank alone, too; with a digest of zeros if there is none.
   const Adapter& adapter() const { return adapter_; }
 
  private:

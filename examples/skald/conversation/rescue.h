@@ -13,7 +13,7 @@
 namespace skald::program {
 
 // Calls save(path) with paths named as `file` until one succeeds, and returns that path: beside the file, in the user's
-// cache folder, and where temporary files go; each in a new folder that only the user can open, so that nobody else
+// cache folder, and where temporary files go; each in a new folder that only the user can open, so that no other user
 // can have prepared what lies there. Error: what the last place said.
 Result<std::filesystem::path> SaveElsewhere(const std::filesystem::path& file,
                                             const std::function<Result<void>(const std::filesystem::path&)>& save);

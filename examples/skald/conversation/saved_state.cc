@@ -81,7 +81,7 @@ Result<void> SaveChat(const std::filesystem::path& file, const StateOwner& owner
 Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& owner,
                            const std::shared_ptr<BlockPool>& pool) {
   std::error_code ignored;                        // what cannot be asked cannot be opened either
-  if (std::filesystem::is_fifo(file, ignored)) {  // opening it would wait for whoever writes to it
+  if (std::filesystem::is_fifo(file, ignored)) {  // opening it would wait for a writer
     return Fail(ErrorCode::kInvalidArgument, file.string() + ": expected a regular file");
   }
   SKALD_ASSIGN(auto source, FileSource::Open(file));

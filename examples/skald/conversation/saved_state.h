@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What outlives a run: conversations in files, and prompts in a folder. Without the libraries that skald::store needs
-// the program is built without both, and says so.
+// State that outlives a run: conversations in files, and prompts in a folder. Without the libraries that skald::store
+// needs the program is built without both, and says so.
 
 #ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_SAVED_STATE_H_
 #define SKALD_EXAMPLES_SKALD_CONVERSATION_SAVED_STATE_H_

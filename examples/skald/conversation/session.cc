@@ -3,9 +3,11 @@
 #include "conversation/session.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "skald/engine/requests/request.h"
 #include "skald/model/forward_options.h"
 #include "terminal/interrupt.h"
 #include "terminal/messages.h"
@@ -98,20 +100,18 @@ Result<std::span<const float>> Session::Feed(std::span<const int32_t> tokens) {
 
 Result<Ending> Session::Continue(std::span<const float> logits, const Sampling& sampling,
                                  const std::function<bool(int32_t)>& emit) {
-  SamplerState state;
-  auto observed = ObserveTokens(sampling.settings, cache_.tokens(), state);
-  if (!observed) return Failure(observed.error());
-  for (size_t count = 1;; ++count) {
-    SKALD_ASSIGN(const auto next, Sample(logits, sampling.settings, state, cache_.size(), scratch_));
-    if (std::ranges::count(sampling.stop_ids, next.id) > 0) return Ending::kStopToken;
-    const bool is_taken = emit(next.id);
-    observed = ObserveToken(sampling.settings, next.id, state);
-    if (!observed) return Failure(observed.error());
+  // The last token that is drawn need not fit.
+  const size_t most = std::min<size_t>(sampling.max_tokens, size_t{max_tokens()} - cache_.size() + 1);
+  SKALD_ASSIGN(auto answer, BeginAnswer(sampling, static_cast<uint32_t>(most)));
+  for (;;) {
+    Event event;
+    SKALD_ASSIGN(const int32_t id, answer.Draw(logits, scratch_, event));
+    if (answer.finish() == FinishReason::kEndToken) return Ending::kStopToken;
+    const bool is_taken = emit(id);
     ++statistics_.generated_tokens;
-    pending_ = {next.id};
+    pending_ = {id};
     if (!is_taken) return Ending::kNotTaken;
-    if (count == sampling.max_tokens) return Ending::kMaxTokens;
-    if (cache_.size() == max_tokens()) return Ending::kContextFull;
+    if (answer.finish()) return most == sampling.max_tokens ? Ending::kMaxTokens : Ending::kContextFull;
 
     SKALD_ASSIGN(const auto fed, Feed(pending_));
     pending_.clear();
@@ -119,6 +119,16 @@ Result<Ending> Session::Continue(std::span<const float> logits, const Sampling& 
     if (fed.empty()) return Ending::kInterrupted;
     logits = fed;
   }
+}
+
+Result<Answer> Session::BeginAnswer(const Sampling& sampling, uint32_t max_tokens) const {
+  Request request;
+  request.prompt.assign(cache_.tokens().begin(), cache_.tokens().end());
+  request.sampler = sampling.settings;
+  request.penalize_prompt = true;
+  request.end_tokens = sampling.stop_ids;
+  return Answer::Begin(std::make_shared<const Request>(std::move(request)), /*sample=*/0, max_tokens,
+                       /*tokenizer=*/nullptr);
 }
 
 Result<void> Session::Rewind(uint32_t tokens) {

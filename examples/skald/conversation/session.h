@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One conversation in token ids: feeds a prompt to the model, samples what follows, and can go back. Knows
-// nothing of text.
+// One conversation in token ids: feeds a prompt to the model, has an answer drawn from what follows, and can go back.
+// The engine's Answer decides which token is drawn and when an answer ends. It is not an Engine's request, because the
+// cache outlives the answer: it is saved, rewound, and shortened in its middle. It knows no text.
 
 #ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_SESSION_H_
 #define SKALD_EXAMPLES_SKALD_CONVERSATION_SESSION_H_
@@ -21,6 +22,7 @@
 #include "skald/base/result.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/layout/runtime_config.h"
+#include "skald/engine/answers/answer.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"
 
@@ -37,7 +39,7 @@ struct Statistics {
   std::chrono::duration<double> prompt_time{}, decode_time{};
 };
 
-// What Session::Generate samples.
+// The options of Session::Generate.
 struct Sampling {
   SamplerSettings settings;
   std::vector<int32_t> stop_ids;  // end the answer, and are not part of it
@@ -104,9 +106,12 @@ class Session {
   // logits that follow, or none after an interrupt.
   Result<std::span<const float>> Feed(std::span<const int32_t> tokens);
 
-  // Samples from `logits`, appends the token, and so on.
+  // Draws from `logits`, appends the token, and so on, until the answer is at its end.
   Result<Ending> Continue(std::span<const float> logits, const Sampling& sampling,
                           const std::function<bool(int32_t)>& emit);
+
+  // The answer that follows what the cache holds. Its rules, for draws and for ends, are those of an engine.
+  Result<Answer> BeginAnswer(const Sampling& sampling, uint32_t max_tokens) const;
 
   Result<void> RewindCache(uint32_t tokens);
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The definitions in engine/, for the one source of a program that compiles them (skald/compiled.h).
-// They need what skald/compiled/store.h does.
+// They need what skald/compiled/store.h does, and skald/compiled/answers.h.
 
 #ifndef SKALD_COMPILED_ENGINE_H_
 #define SKALD_COMPILED_ENGINE_H_
 
-#include "skald/engine/answers/detail/answer.h"
-#include "skald/engine/answers/detail/prompt_reading.h"
-#include "skald/engine/answers/detail/stop_strings.h"
 #include "skald/engine/detail/engine.h"
 #include "skald/engine/detail/engine_loop.h"
 #include "skald/engine/plan/detail/cost_model.h"
@@ -20,7 +17,8 @@
 #include "skald/engine/requests/detail/engine_options.h"
 #include "skald/engine/requests/detail/filter_workers.h"
 #include "skald/engine/requests/detail/model_ref.h"
-#include "skald/engine/requests/detail/request.h"
+#include "skald/engine/running/detail/admission.h"
+#include "skald/engine/running/detail/drawing.h"
 #include "skald/engine/running/detail/memory_holders.h"
 #include "skald/engine/running/detail/prompt_ends.h"
 #include "skald/engine/running/detail/sequence.h"

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Engine: many requests on one model. A state machine without threads: Submit, Step, Cancel. Each step computes one
-// batch in which every stream that writes has a row and prompts have what room is left; who comes may join at any step
-// (continuous batching: Orca, Yu et al., OSDI 2022), prompts are computed in pieces (Sarathi, Agrawal et al.,
-// arXiv:2308.16369), and who finds the pool full waits, in a store if there is one.
+// batch. Every stream that writes has a row in it, and prompts have the rows that are left. A request may join at any
+// step (continuous batching: Orca, Yu et al., OSDI 2022). Prompts are computed in pieces (Sarathi, Agrawal et al.,
+// arXiv:2308.16369). When the pool is full, a request waits; if a store is configured, its cache is swapped out.
 //
 // One law: each request gets exactly what it would get alone, token for token and bit for bit, whatever is batched,
-// shared, drafted, preempted, swapped or cancelled around it. It holds because a sequence is its tokens: what becomes
-// of them depends on the request and the logits only (answers/answer.h), logits depend on the tokens only
-// (kernels/ARITHMETIC.md), and everything else here decides when something is computed, never what.
+// shared, drafted, preempted, swapped or cancelled around it. It holds for two reasons. Tokens depend on the request
+// and the logits only (answers/answer.h), and logits depend on the tokens only (kernels/ARITHMETIC.md). All else here
+// decides when something is computed, never what.
+//
+// The engine plans a step, computes it and reports it. Sequences (running/sequences.h) are what it plans for: they
+// share, keep and give away memory. Each Sequence changes its own state.
 
 #ifndef SKALD_ENGINE_ENGINE_H_
 #define SKALD_ENGINE_ENGINE_H_
@@ -62,7 +65,7 @@ class Engine {
   Result<RequestId> Submit(Request request);
 
   /// Ends a request, if it is not at its end; its samples' last events come with the next step.
-  void Cancel(RequestId id) noexcept;
+  void Cancel(RequestId id) noexcept { sequences_.Cancel(id); }
 
   /// A request that is paused computes nothing, and is the first to give its memory away, until it goes on.
   void Pause(RequestId id, bool is_paused = true) noexcept { sequences_.Pause(id, is_paused); }
@@ -86,7 +89,7 @@ class Engine {
   /// that is at its end included, and what their events told before is not told again.
   /// `make_filter` and `make_sampler` make the filters and the samplers of those that had one of their own. Errors:
   /// kDataLoss; kInvalidArgument where a request is not for this engine, has a number that is in use, or needs a filter
-  /// or a sampler that nobody makes; what Submit would say. All are taken or none.
+  /// or a sampler that no maker makes; what Submit would say. All are taken or none.
   Result<std::vector<RequestId>> Resume(std::span<const std::byte> bytes, const FilterMaker& make_filter = {},
                                         const SamplerMaker& make_sampler = {});
 
@@ -108,56 +111,47 @@ class Engine {
 
   static Result<void> CheckOptions(const std::shared_ptr<BlockPool>& pool, const EngineOptions& options);
 
-  Result<void> ResumeOne(SuspendedRequest& suspended, const FilterMaker& make_filter, const SamplerMaker& make_sampler);
+  /// Makes what could not be written of a request.
+  static Result<void> Complete(SuspendedRequest& suspended, const FilterMaker& make_filter,
+                               const SamplerMaker& make_sampler);
 
-  /// What came of one schedule.
+  /// The result of one schedule.
   struct Attempt {
+    size_t candidates = 0;              ///< sequences that are not finished
     uint64_t rows = 0;                  ///< that were computed
     bool is_repeatable = false;         ///< none were, and the next schedule will be another
     Sequence* in_the_way = nullptr;     ///< none were, and this one should have had the first; else null
     std::optional<Error> no_room = {};  ///< why it has none
   };
 
-  /// Returns how many rows were computed. With nothing computed and nothing to tell, what holds memory gives it, one
-  /// after the other, until somebody gets on or the one in the way has its error.
-  Result<uint64_t> Advance();
+  /// Returns how many rows were computed. With nothing computed and nothing to tell, sequences give their memory away,
+  /// one after the other, until another gets on or the one in the way has its error.
+  Result<uint64_t> Advance(double now);
 
-  /// Has something besides `sequence` give its memory away, or what it was to begin with. False where nothing is left.
-  bool MakeRoom(Sequence& sequence);
-
-  /// Returns whether there were any.
-  bool TrimPrompts() noexcept;
-
-  Result<Attempt> TrySchedule();
-
-  /// With what yields to tokens: prompts that are kept, and resume points.
-  uint64_t FreeBytes();
+  Result<Attempt> TrySchedule(double now);
 
   /// Asks for guesses about the texts that are being written.
-  void DraftFor(std::span<Sequence* const> candidates);
+  void DraftFor(Candidates& candidates);
 
-  /// As the request, the engine, the model's caches and the room behind the text allow.
+  /// As the request, the engine, the model's caches and the room after the text allow.
   uint32_t MostDrafts(const Sequence& sequence) const;
 
   static void AddRow(Sequence& sequence, uint32_t tokens, uint32_t drafts, std::vector<Row>& rows);
 
-  /// Computes the rows of a schedule. Whoever finds no memory after all makes less urgent ones wait, or waits.
+  /// Computes the rows of a schedule. A sequence that finds no memory after all makes less urgent ones wait, or waits.
   Result<uint64_t> Compute(std::vector<Row>& rows);
 
   static void AddTo(Batch& batch, Row& row);
 
-  /// Makes room after `error`, or ends the sequence that it is about. False where it is nobody's.
+  /// Makes room after `error`, or ends the sequence that it is about. False where it is about none.
   bool Yield(std::vector<Row>& rows, const Error& error);
 
-  /// Its row cannot be computed. What came from elsewhere may be to blame, a cache that other options made, say;
-  /// without that it is tried once more.
-  bool GiveUp(std::vector<Row>& rows, size_t at, const Error& error);
+  /// Takes a row out that cannot be computed. The cause may be what its sequence took from elsewhere, such as a cache
+  /// that other options made: without that it is tried once more.
+  void GiveUp(std::vector<Row>& rows, size_t at, const Error& error);
 
-  static void EndWith(Sequence& sequence, const Error& error);
-  static void End(Sequence& sequence, FinishReason reason) noexcept;
-
-  /// Reads what is told of prompts, and draws tokens where logits are there for it.
-  void Take(std::span<Row> rows, const Outputs& outputs);
+  /// Reads what is told of prompts, and has tokens drawn from the logits that are for that.
+  void Take(std::span<Row> rows, const Outputs& outputs, uint64_t computed_rows);
 
   ModelRef model_;
   std::shared_ptr<BlockPool> pool_;
@@ -168,7 +162,7 @@ class Engine {
   uint32_t capacity_;
   RequestId next_request_ = 1;
   SamplerScratch scratch_;
-  Sequences sequences_;  ///< refers to options_
+  Sequences sequences_;  ///< refers to options_ and cost_
 };
 
 }  // namespace skald

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // EngineLoop: a thread that steps an engine for callers of any thread. Each request has an inbox of bounded size that
-// its caller empties whenever it likes: who does not read stops its own request, once the inbox is full, and no
-// other's.
+// its caller empties whenever it likes. A caller that does not read pauses its own request once the inbox is full, and
+// no other.
 
 #ifndef SKALD_ENGINE_ENGINE_LOOP_H_
 #define SKALD_ENGINE_ENGINE_LOOP_H_
@@ -150,7 +150,7 @@ class EngineLoop {
   /// The engine cannot go on: every reader is told why.
   void EndAll(const Error& error);
 
-  /// Until a caller wants something; for those whose readers or whose memory is behind it looks again soon.
+  /// Until a caller wants something; if a reader or memory is late, it looks again soon.
   void Wait();
 
   static std::chrono::nanoseconds::rep Now();

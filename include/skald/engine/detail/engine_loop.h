@@ -172,7 +172,7 @@ SKALD_INLINE void EngineLoop::ResumeRead() {
 
 SKALD_INLINE void EngineLoop::Deliver(Event event) {
   const auto found = open_.find(event.request);
-  if (found == open_.end()) return;  // resumed by someone else, who has no inbox here
+  if (found == open_.end()) return;  // it was resumed by other code, and has no inbox here
   Open& open = found->second;
   if (event.finish && !open.has_ended[event.sample]) {
     open.has_ended[event.sample] = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who holds memory of an engine's pool, and who is asked first to give it: what only saves time before caches, and the
-// less urgent before the more urgent. `is_more_urgent(a, b)` orders sequences.
+// The order in which an engine's memory is given up: memory that only saves time before caches, and the less urgent
+// sequence before the more urgent. `is_more_urgent(a, b)` orders sequences.
 
 #ifndef SKALD_ENGINE_RUNNING_MEMORY_HOLDERS_H_
 #define SKALD_ENGINE_RUNNING_MEMORY_HOLDERS_H_
@@ -31,13 +31,13 @@ Sequence* LeastUrgent(SequenceList& sequences, Holds holds, IsMoreUrgent is_more
 }
 
 /// Has what only saves time make room: the resume points of the least urgent sequence that has some, or else a prompt's
-/// end that is kept for samples. False where there is none.
+/// end that is kept for samples. False if there is none.
 template <class IsMoreUrgent>
 bool YieldSpare(SequenceList& sequences, PromptEnds& prompt_ends, IsMoreUrgent is_more_urgent) {
-  const auto has_points = [](const Sequence& one) { return one.is_running() && one.cache->has_resume_points(); };
+  const auto has_points = [](const Sequence& one) { return one.is_running() && one.cache().has_resume_points(); };
   Sequence* const least = LeastUrgent(sequences, has_points, is_more_urgent);
   if (least == nullptr) return prompt_ends.Yield();
-  least->cache->DropResumePoints();
+  least->DropResumePoints();
   return true;
 }
 

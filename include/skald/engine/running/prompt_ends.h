@@ -23,13 +23,13 @@ struct PromptEnd {
 
 class PromptEnds {
  public:
-  // `cache` stands at the end of a prompt, `logits` [vocab_size] are of its last token. What this returns is kept as
-  // long as anyone has it; null where there is no memory for it.
+  // `cache` ends where a prompt ends; `logits` [vocab_size] are of its last token. The result is kept as long as a
+  // sequence has it. Null if there is no memory for it.
   std::shared_ptr<PromptEnd> Keep(const KVCache& cache, std::span<const float> logits) noexcept;
 
   void CountIn(SpareBytes& spare);
 
-  /// Gives one up; false where there is none.
+  /// Gives one up; false if there is none.
   bool Yield() noexcept;
 
  private:

@@ -33,7 +33,7 @@ class SequenceList {
   /// Calls visit(sequence) for the samples of a request. O(samples).
   template <class Visit>
   void ForEachOf(RequestId id, Visit visit) {
-    for (auto at = FirstOf(id); at != end() && at->request_id == id; ++at) visit(*at);
+    for (auto at = FirstOf(id); at != end() && at->request_id() == id; ++at) visit(*at);
   }
 
   /// Puts the samples of one request at the end; none of that request is there. Throws std::bad_alloc; nothing has

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a schedule is told of sequences.
+// The facts of a sequence that a schedule is made from.
 
 #ifndef SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
 #define SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
@@ -16,10 +16,10 @@
 namespace skald::internal {
 
 /// One that waits for anything but memory (its caller, another sequence, its filter, a store) may not run: it has no
-/// part in who makes room for whom.
+/// part in the order in which room is made.
 SequenceView ViewOf(const Sequence& sequence, const Tenants& tenants, const PolicyOptions& policy);
 
-/// Has the sequences of each tenant stand in line, those that run first. `round` is another in each call.
+/// Numbers the sequences of each tenant in line, those that run first. `round` is another in each call.
 void GiveTurns(SequenceList& sequences, Tenants& tenants, uint64_t round) noexcept;
 
 }  // namespace skald::internal

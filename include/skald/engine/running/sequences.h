@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences: all answers that an engine works on, and what becomes of their caches: who begins, from whose memory or
-// from which store, who shares a beginning with whom, who gives memory away, and what is told of each.
+// Sequences: all sequences that an engine works on. It decides which of them gets a cache, from memory or from a store,
+// which share a beginning, and which give memory away. It knows no model: what a step computes is the engine's.
 
 #ifndef SKALD_ENGINE_RUNNING_SEQUENCES_H_
 #define SKALD_ENGINE_RUNNING_SEQUENCES_H_
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,95 +33,79 @@
 
 namespace skald {
 
+/// The facts that a schedule is made from.
+struct Candidates {
+  std::vector<Sequence*> sequences = {};  ///< all that are not finished
+  std::vector<SequenceView> views = {};   ///< of each of them
+  uint64_t free_bytes = 0;                ///< of the pool, with what yields to tokens: kept prompts, resume points
+  uint64_t step = 0;                      ///< steps so far
+  size_t left_lately = 0;                 ///< Tenants::LeftLately, if the policy divides steps among tenants
+};
+
+/// The result of a schedule before anything of it is computed.
+struct Admitted {
+  bool has_waiting = false;           ///< one waits now for another sequence, or for a store
+  std::optional<Error> no_room = {};  ///< why another waits on
+};
+
+/// Rows of one sequence that were computed.
+struct ComputedRows {
+  Sequence* sequence;
+  std::vector<std::span<const float>> logits = {};  ///< to draw from, each [vocab_size]; none where nothing is drawn
+  std::span<const int32_t> drafts = {};             ///< one fewer than logits
+};
+
 class Sequences {
  public:
-  // `options` must outlive this.
-  Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options)
-      : pool_(std::move(pool)), options_(options), swapping_(options) {}
+  // All that is referred to must outlive this. `cost` says how long computing again would take.
+  Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options, const CostModel& cost)
+      : pool_(std::move(pool)), options_(options), cost_(cost), swapping_(options) {}
 
-  /// Adds the samples of a request. An error leaves none of them.
+  // ---- Requests come and go
+
+  /// Adds the samples of a request that is new. An error leaves none of them.
   Result<void> Add(RequestId id, const std::shared_ptr<const Request>& request, uint32_t capacity);
 
-  /// Adds what was suspended, as it stood. An error leaves none of it.
-  Result<void> Add(const SuspendedRequest& suspended, const std::shared_ptr<const Request>& request);
+  /// Adds what was suspended, all or none. Errors: kInvalidArgument for a number that is in use; kDataLoss;
+  /// kResourceExhausted.
+  Result<void> Add(std::span<const SuspendedRequest> requests);
 
-  /// Writes all answers down that are not at their end, their caches where there is a store. They stay until Leave, or
-  /// go on after Stay.
-  std::vector<SuspendedRequest> Suspend();
+  /// Takes out all that are not finished and returns them as bytes, their caches in the store if there is one. An error
+  /// leaves all as they were. `next_id` is the number of the engine's next request.
+  Result<std::vector<std::byte>> Suspend(RequestId next_id);
 
-  /// Takes out what Suspend wrote down; caches stay in the store.
-  void Leave() noexcept;
-
-  /// As if Suspend had not been called.
-  void Stay() noexcept;
-
-  size_t size() const { return sequences_.size(); }
-  bool Contains(RequestId id) const { return sequences_.Contains(id); }
-
-  /// Removes a request without a word.
-  void Discard(RequestId id) noexcept;
-
-  template <class Visit>
-  void ForEachOf(RequestId id, Visit visit) {
-    sequences_.ForEachOf(id, visit);
-  }
-
-  /// Nobody waits for one that is paused.
+  void Cancel(RequestId id) noexcept;
   void Pause(RequestId id, bool is_paused) noexcept;
 
-  /// Of tenants that have nothing here.
-  size_t LeftLately() noexcept { return tenants_.LeftLately(options_.clock()); }
-
-  /// Ends those whose time is over.
-  void ExpireAt(double now) noexcept;
-
+  /// Whether one is finished or not paused.
   bool has_work() const;
-
-  /// Those that a schedule is made of: all that are not at their end. Error: kResourceExhausted.
-  Result<std::vector<Sequence*>> Candidates();
-
-  SequenceView ViewOf(const Sequence& sequence) const;
-
-  /// Gives `sequence` a cache with as much of it as is known, if there is room. It does not run then where it waits for
-  /// another that is computing what it begins with, or for a store. Draws where nothing is left to compute. Error:
-  /// kResourceExhausted; it waits on then.
-  Result<void> Admit(Sequence& sequence, SamplerScratch& scratch);
-
-  /// Takes its memory away; what it has computed is written down where that is quicker than computing it again.
-  void Preempt(Sequence& sequence, const CostModel& cost) noexcept;
-
-  /// Its cache came from elsewhere and does not do: it goes, and all of its tokens are computed here. False where there
-  /// is no such cache.
-  bool BeginAnew(Sequence& sequence) noexcept;
-
-  /// Bytes of the pool that YieldSpare could free, all in all.
-  uint64_t SpareBytesOf();
-  /// Has something that only saves time make room. False where there is nothing of that kind.
-  bool YieldSpare() noexcept;
-
-  /// Returns who should give its memory away if someone must, and not for `other`'s sake if that is given; null where
-  /// nobody is left then.
-  Sequence* LeastUrgentHolder(const Sequence* other = nullptr);
-
-  /// Its rows were computed, in the step that was counted last. What had to be computed again, for others' sake, was no
-  /// service.
-  void Serve(Sequence& sequence) noexcept;
-  void CountStep(uint64_t rows) noexcept;
-  uint64_t steps() const { return stats_.steps; }  // that were counted
-
-  /// Its cache has grown: others may go on from there, and prompt caches may want it.
-  void Reached(Sequence& sequence);
-
-  /// Draws a token from each of `logits`, as long as what was drawn is the draft whose logits come next.
-  void Draw(Sequence& sequence, std::span<const std::span<const float>> logits, std::span<const int32_t> drafts,
-            SamplerScratch& scratch);
-
-  /// Moves what is new to `events`, and lets those go that are at their end.
-  void Report(std::vector<Event>& events, double now);
-
   bool has_news() const;
 
+  /// Moves what is new to `events`, and removes those that are finished.
+  void Report(std::vector<Event>& events, double now);
+
   EngineStats stats() const;
+
+  // ---- A step
+
+  /// Makes all ready for a step: ends those whose deadline is over at `now`, asks for masks of filters, and gives up
+  /// waiting that took too long. Error: kResourceExhausted.
+  Result<Candidates> PrepareStep(double now);
+
+  /// Takes the caches of those that a schedule preempts, and gives one to those that it admits, with as much of it as
+  /// is known. Draws where nothing is left to compute. Errors of one sequence's memory are told in what it returns.
+  Result<Admitted> Apply(const Schedule& schedule, const Candidates& candidates, SamplerScratch& scratch);
+
+  /// Draws from what a step computed, `rows` all in all, and lets others go on from there.
+  void Take(std::span<const ComputedRows> computed, uint64_t rows, SamplerScratch& scratch);
+
+  /// Has something give its memory away: first what only saves time, then the least urgent sequence, if there is one
+  /// besides `keep`, or besides the only one that runs where that is null; then kept prompts. False where nothing is
+  /// left.
+  bool MakeRoom(const Sequence* keep = nullptr);
+
+  /// See Sequence::BeginAnew.
+  bool BeginAnew(Sequence& sequence) noexcept;
 
  private:
   // Whether one goes before the other.
@@ -129,33 +114,68 @@ class Sequences {
     bool operator()(const Sequence& a, const Sequence& b) const;
   };
 
-  /// Counts them, and takes over what was written down of them. Error: kResourceExhausted; nothing is adopted then.
+  // Coming and going: detail/sequences.h.
+
+  /// Adds the samples of one request. An error leaves none of them.
+  Result<void> AddOne(const SuspendedRequest& suspended, const std::shared_ptr<const Request>& request);
+
+  /// Counts them, and takes over what was written of them. Error: kResourceExhausted; nothing is adopted then.
   Result<void> Adopt(std::list<Sequence>& added);
 
-  /// Finds the longest beginning that someone knows, or that someone is computing.
-  Result<void> Begin(Sequence& sequence, std::vector<float>& logits);
+  std::vector<SuspendedRequest> WriteDown();
 
-  Result<void> BeginEmpty(Sequence& sequence);
+  /// Those that this step may have rows of. Error: kResourceExhausted.
+  Result<std::vector<Sequence*>> Unfinished(double now);
 
-  /// The other samples of a request go on from the end of the prompt: now, as far as there are places, and when they
-  /// are admitted else.
-  void BeginSamples(Sequence& first, std::span<const float> logits, SamplerScratch& scratch);
+  SequenceView ViewOf(const Sequence& sequence) const;
 
-  /// False where no end of its prompt is kept.
-  bool BeginAtPromptEnd(Sequence& sequence, std::vector<float>& logits);
-
-  void CountBegun(Sequence& sequence) noexcept;
-
-  /// Offers what it has computed to the prompt cache, which may have no room for it.
-  void Keep(const Sequence& sequence, std::span<const float> logits) noexcept;
-
-  /// What is in the store stays there.
+  /// Its cache stays in the store, if it was written there.
   void RemoveQuietly(std::list<Sequence>::iterator at) noexcept;
 
   void Remove(std::list<Sequence>::iterator at) noexcept;
 
+  // Memory: detail/admission.h.
+
+  /// Gives `sequence` a cache, if there is room. Error: kResourceExhausted; it waits on then.
+  Result<void> Admit(Sequence& sequence, SamplerScratch& scratch);
+
+  /// Finds the longest beginning that is known, or that another sequence is computing.
+  Result<void> Begin(Sequence& sequence, std::vector<float>& logits);
+
+  Result<void> BeginEmpty(Sequence& sequence);
+
+  /// The other samples of a request go on from the end of the prompt: now, as far as there are places, else when they
+  /// are admitted.
+  void BeginSamples(Sequence& first, std::span<const float> logits, SamplerScratch& scratch);
+
+  void CountBegun(Sequence& sequence) noexcept;
+
+  void Draw(Sequence& sequence, std::span<const std::span<const float>> logits, std::span<const int32_t> drafts,
+            SamplerScratch& scratch);
+
+  /// Its cache has grown: others may go on from there, and prompt caches may want it.
+  void Reached(Sequence& sequence);
+
+  /// Offers what it has computed to the prompt cache, which may have no room for it.
+  void Keep(const Sequence& sequence, std::span<const float> logits) noexcept;
+
+  /// Takes its cache away. It is written to the store if that is quicker than computing it again.
+  void Preempt(Sequence& sequence) noexcept;
+
+  /// The sequence that gives its memory away next, except `keep`; null where none is left then, or where no other runs.
+  Sequence* LeastUrgentHolder(const Sequence* keep = nullptr);
+
+  /// Has something that only saves time make room. False if there is nothing of that kind.
+  bool YieldSpare() noexcept;
+
+  /// Lets kept prompts go. False if there were none.
+  bool TrimPrompts() noexcept;
+
+  uint64_t FreeBytes();
+
   std::shared_ptr<BlockPool> pool_;
   const EngineOptions& options_;
+  const CostModel& cost_;
   Swapping swapping_;
   SequenceList sequences_;
   PromptEnds prompt_ends_;

@@ -62,8 +62,8 @@ inline constexpr double kNever = std::numeric_limits<double>::infinity();
 /// `now` is the time on the engine's clock.
 Result<std::vector<std::byte>> EncodeSuspended(const Suspended& suspended, double now);
 
-/// Reads what earlier versions wrote, too. Error: kDataLoss for what EncodeSuspended did not write. What the requests
-/// ask for is not judged here.
+/// Reads what earlier versions wrote, too. Error: kDataLoss for what EncodeSuspended did not write. The requests
+/// themselves are not checked here.
 Result<Suspended> DecodeSuspended(std::span<const std::byte> bytes, double now);
 
 }  // namespace skald

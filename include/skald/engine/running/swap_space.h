@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SwapSpace: where conversations wait that had to give their memory away: snapshots in a ChunkStore, which go when they
-// are read. What the store held before stays in it.
+// are read. Chunks that the store held before stay in it.
 
 #ifndef SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
 #define SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
@@ -39,7 +39,7 @@ class SwapSpace {
   // `store` must outlive this. `identity` is of the model; adapter and salt are each conversation's own.
   SwapSpace(ChunkStoreRef store, Identity identity) : store_(store), identity_(std::move(identity)) {}
 
-  /// Errors: those of SaveSnapshot. What was written until then is dropped.
+  /// Errors: those of SaveSnapshot. Chunks that were written until then are dropped.
   Result<SwappedCache> Write(const KVCache& cache, const std::string& tenant);
 
   /// Returns the conversation; it stays written down until Drop. Errors: those of LoadSnapshot.

@@ -15,13 +15,13 @@
 
 namespace skald {
 
-/// Shared by the engine and who writes and reads for it.
+/// Shared by the engine and the thread that writes and reads for it.
 struct SwapTicket {
   enum class Stage : uint8_t { kWriting, kAtRest, kReading };
 
   std::mutex mutex;
   Stage stage = Stage::kWriting;           ///< guarded by mutex, as what follows
-  bool is_wanted = true;                   ///< else who has written it drops it again
+  bool is_wanted = true;                   ///< else the thread that has written it drops it again
   std::optional<StagedCache> staged = {};  ///< fixed while it is being written
   std::optional<SwappedCache> written = {};
   bool was_read = false;  ///< and is staged, if it could be

@@ -32,7 +32,7 @@ class Swapping {
  public:
   // `options` must outlive this.
   explicit Swapping(const EngineOptions& options);
-  /// Waits for the store that is being asked, and has it forget what nobody needs.
+  /// Waits for the store that is being asked, and has it forget what is not needed any more.
   ~Swapping();
   Swapping(const Swapping&) = delete;
   Swapping& operator=(const Swapping&) = delete;
@@ -61,7 +61,7 @@ class Swapping {
   /// Waits, a minute at most, until what is being written is in the store or not, so that Written can tell.
   void Settle();
 
-  /// What another engine could read; nothing where it is not in the store.
+  /// The cache that another engine could read; nothing if it is not in the store.
   static std::optional<SwappedCache> Written(const Sequence& sequence);
 
   /// Leaves what is written down to another engine.
@@ -73,15 +73,18 @@ class Swapping {
   using Stage = SwapTicket::Stage;
   static constexpr double kLearning = 0.2;
 
+  /// It is written down no longer, nor wanted where that is under way. Returns what the store holds of it.
+  static std::optional<SwappedCache> TakeWritten(Sequence& sequence) noexcept;
+
   bool WriteNow(Sequence& sequence) noexcept;
 
-  /// False where there is no memory to stage it in, or no room in the queue.
+  /// False without memory to stage it in, or room in the queue.
   bool WriteBeside(Sequence& sequence) noexcept;
 
-  /// On the queue's thread. What the store does not take stays staged.
+  /// On the queue's thread. A cache that the store does not take stays staged.
   void Write(SwapTicket& ticket, const std::string& tenant);
 
-  /// True where it is known what comes of reading it: it is staged, or cannot be read. Else somebody reads it.
+  /// True where it is known what comes of reading it: it is staged, or cannot be read. Else a thread reads it.
   bool FetchBeside(Sequence& sequence, const std::shared_ptr<BlockPool>& pool);
 
   /// On the queue's thread.

@@ -292,7 +292,7 @@ class Scheduling {
   uint64_t free_;
   uint64_t promised_ = 0;  // bytes that those visited so far will soon need
   uint32_t running_ = 0;
-  Holders behind_;           // the one that is visited
+  Holders behind_;           // those after the one that is visited
   Holders paused_;           // of these
   size_t next_victim_ = 0;   // ranks from here on have no victims
   bool has_prompt_ = false;  // a prompt has rows, not just one that comes back to write on

@@ -18,7 +18,7 @@ SKALD_INLINE uint64_t SpareBytesOf(const BlockPool& pool, const SequenceList& se
   SpareBytes spare(pool);
   prompt_ends.CountIn(spare);
   for (const Sequence& sequence : sequences) {
-    if (sequence.is_running()) spare.AddResumePoints(*sequence.cache);
+    if (sequence.is_running()) spare.AddResumePoints(sequence.cache());
   }
   return spare.Count();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What no request can be, said before it is taken. Pure.
+// Refuses requests that cannot be computed, before they are taken. Pure.
 
 #ifndef SKALD_ENGINE_RUNNING_DETAIL_REQUEST_CHECK_H_
 #define SKALD_ENGINE_RUNNING_DETAIL_REQUEST_CHECK_H_

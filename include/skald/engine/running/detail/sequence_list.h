@@ -20,15 +20,15 @@ SKALD_INLINE SequenceList::Iterator SequenceList::FirstOf(RequestId id) {
 
 SKALD_INLINE void SequenceList::Append(std::list<Sequence>& samples) {
   if (samples.empty()) return;
-  first_of_.emplace(samples.front().request_id, samples.begin());
+  first_of_.emplace(samples.front().request_id(), samples.begin());
   sequences_.splice(sequences_.end(), samples);
 }
 
 SKALD_INLINE void SequenceList::Erase(Iterator at) noexcept {
-  const auto first = first_of_.find(at->request_id);
+  const auto first = first_of_.find(at->request_id());
   if (first->second == at) {
     const auto next = std::next(at);
-    if (next != end() && next->request_id == at->request_id) {
+    if (next != end() && next->request_id() == at->request_id()) {
       first->second = next;
     } else {
       first_of_.erase(first);

@@ -8,10 +8,10 @@
 #include "skald/engine/running/sequence_view.h"
 
 #include <algorithm>
+#include <string>
 
 #include "skald/base/inline.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/engine/answers/prompt_reading.h"
 #include "skald/engine/requests/request.h"
 
 namespace skald {
@@ -22,25 +22,21 @@ namespace internal {
 inline constexpr uint32_t kReadRows = 64;
 
 SKALD_INLINE SequenceView ViewOf(const Sequence& sequence, const Tenants& tenants, const PolicyOptions& policy) {
-  Standing standing = sequence.standing;
-  standing.deadline = sequence.request->deadline;
-  standing.tenant = sequence.request->tenant;
-  standing.served = tenants.served(sequence.request->tenant);
-  if (sequence.is_running()) standing.held = sequence.cache->size();
+  const std::string& tenant = sequence.request().tenant;
+  Standing standing = sequence.standing();
+  standing.served = tenants.served(tenant);
   SequenceView view = {UrgencyOf(standing, policy)};
   const bool draws = !sequence.is_running() || sequence.pending() <= 1;
-  view.may_run =
-      !sequence.is_paused && !sequence.is_waiting() && sequence.leader == nullptr && !(draws && sequence.awaits_filter);
-  view.tenant = tenants.number(sequence.request->tenant);
+  view.may_run = !sequence.is_paused() && !sequence.is_waiting() && sequence.leader() == nullptr &&
+                 !(draws && sequence.awaits_filter());
+  view.tenant = tenants.number(tenant);
   view.is_running = sequence.is_running();
   view.cached = sequence.computed();
   view.shared = sequence.is_running() ? 0 : sequence.shared();
   view.pending = std::max(1u, sequence.pending());
-  view.drafts = static_cast<uint32_t>(sequence.drafts.size());
+  view.drafts = static_cast<uint32_t>(sequence.drafts().size());
   view.step_end = sequence.step_end();
-  if (sequence.reading.wants_logits()) {
-    view.step_end = std::min(kReadRows, view.step_end > 0 ? view.step_end : kReadRows);
-  }
+  if (sequence.reads_logits()) view.step_end = std::min(kReadRows, view.step_end > 0 ? view.step_end : kReadRows);
   return view;
 }
 
@@ -48,7 +44,7 @@ SKALD_INLINE void GiveTurns(SequenceList& sequences, Tenants& tenants, uint64_t 
   for (const bool runs : {true, false}) {
     for (Sequence& sequence : sequences) {
       if (sequence.is_finished() || sequence.is_running() != runs) continue;
-      sequence.standing.before = tenants.NextTurn(sequence.request->tenant, round);
+      sequence.TakeTurn(tenants.NextTurn(sequence.request().tenant, round));
     }
   }
 }

@@ -25,7 +25,7 @@ namespace internal {
 // "SkaldEng", and a version.
 inline constexpr uint64_t kSuspendedMagic = 0x676e45646c616b53;
 
-// What is written. Where no request has a sampler of its own, earlier releases can read it: the version before.
+// Written if a request has a sampler of its own. Else the version before is written, which earlier releases read.
 inline constexpr uint32_t kSuspendedVersion = 4;
 inline constexpr uint32_t kVersionWithoutOwnSampler = 3;
 

@@ -32,11 +32,11 @@ SKALD_INLINE bool Swapping::IsWorthWriting(const Sequence& sequence, const CostM
   if (!space_) return false;
   if (!cost.is_known()) return true;
   // Written, and read again.
-  return 2 * seconds_per_token_ * sequence.cache->size() < cost.Seconds(StepWork().With(0, sequence.cache->size()));
+  return 2 * seconds_per_token_ * sequence.cache().size() < cost.Seconds(StepWork().With(0, sequence.cache().size()));
 }
 
 SKALD_INLINE void Swapping::WriteDown(Sequence& sequence) noexcept {
-  if (!space_ || sequence.cache->size() == 0) return;
+  if (!space_ || sequence.cache().size() == 0) return;
   const double begin = options_.clock();
   const bool is_down = options_.swapper != nullptr ? WriteBeside(sequence) : WriteNow(sequence);
   if (!is_down) {
@@ -45,20 +45,20 @@ SKALD_INLINE void Swapping::WriteDown(Sequence& sequence) noexcept {
   }
   ++written_;
   const double seconds = options_.clock() - begin;
-  seconds_per_token_ += (seconds / sequence.swapped->tokens - seconds_per_token_) * kLearning;
+  seconds_per_token_ += (seconds / sequence.swapped()->tokens - seconds_per_token_) * kLearning;
 }
 
 SKALD_INLINE void Swapping::WriteThrough(Sequence& sequence) noexcept {
-  if (!space_ || sequence.cache->size() == 0) return;
+  if (!space_ || sequence.cache().size() == 0) return;
   ++(WriteNow(sequence) ? written_ : failed_);
 }
 
 SKALD_INLINE Result<void> Swapping::BringBack(Sequence& sequence, const std::shared_ptr<BlockPool>& pool,
                                               bool is_alone) {
   if (options_.swapper != nullptr && !FetchBeside(sequence, pool)) return {};
-  auto cache = sequence.swap_ticket != nullptr ? TakeStaged(*sequence.swap_ticket, pool)
-                                               : space_->Read(*sequence.swapped, pool, sequence.request->adapter,
-                                                              SaltOf(*sequence.request).value_or(""));
+  auto cache = sequence.swap_ticket() != nullptr ? TakeStaged(*sequence.swap_ticket(), pool)
+                                                 : space_->Read(*sequence.swapped(), pool, sequence.request().adapter,
+                                                                SaltOf(sequence.request()).value_or(""));
   if (!cache && cache.error().code == ErrorCode::kResourceExhausted && !is_alone) return Failure(cache.error());
   Drop(sequence);
   if (!cache) {
@@ -70,23 +70,27 @@ SKALD_INLINE Result<void> Swapping::BringBack(Sequence& sequence, const std::sha
   return {};
 }
 
-SKALD_INLINE void Swapping::Drop(Sequence& sequence) noexcept {
-  if (!sequence.swapped) return;
-  std::optional<SwappedCache> written = std::exchange(sequence.swapped, {});
-  if (const auto ticket = std::exchange(sequence.swap_ticket, {})) {
+SKALD_INLINE std::optional<SwappedCache> Swapping::TakeWritten(Sequence& sequence) noexcept {
+  auto [written, ticket] = sequence.TakeSwapped();
+  if (ticket != nullptr) {
     const std::lock_guard lock(ticket->mutex);
     ticket->is_wanted = false;
     written = std::exchange(ticket->written, {});
   }
+  return std::move(written);
+}
+
+SKALD_INLINE void Swapping::Drop(Sequence& sequence) noexcept {
+  std::optional<SwappedCache> written = TakeWritten(sequence);
   if (!written) return;
   options_.swapper != nullptr ? DropBeside(std::move(*written)) : space_->Drop(*written);
 }
 
 SKALD_INLINE Result<void> Swapping::Adopt(Sequence& sequence) {
-  if (!sequence.swapped) return {};
-  const bool fits = space_ && sequence.swapped->tokens <= sequence.answer.size();
-  auto adopted = fits ? space_->Adopt(sequence.swapped->chunks) : Result<void>();
-  if (!fits || !adopted) sequence.swapped.reset();
+  if (!sequence.swapped()) return {};
+  const bool fits = space_ && sequence.swapped()->tokens <= sequence.size();
+  auto adopted = fits ? space_->Adopt(sequence.swapped()->chunks) : Result<void>();
+  if (!fits || !adopted) (void)sequence.TakeSwapped();
   return adopted;
 }
 
@@ -97,20 +101,13 @@ SKALD_INLINE void Swapping::Settle() {
 }
 
 SKALD_INLINE std::optional<SwappedCache> Swapping::Written(const Sequence& sequence) {
-  if (sequence.swap_ticket == nullptr) return sequence.swapped;
-  const std::lock_guard lock(sequence.swap_ticket->mutex);
-  return sequence.swap_ticket->written;
+  if (sequence.swap_ticket() == nullptr) return sequence.swapped();
+  const std::lock_guard lock(sequence.swap_ticket()->mutex);
+  return sequence.swap_ticket()->written;
 }
 
 SKALD_INLINE void Swapping::Disown(Sequence& sequence) noexcept {
-  const auto ticket = std::exchange(sequence.swap_ticket, {});
-  std::optional<SwappedCache> written = std::exchange(sequence.swapped, {});
-  if (ticket != nullptr) {
-    const std::lock_guard lock(ticket->mutex);
-    ticket->is_wanted = false;
-    written = std::exchange(ticket->written, {});
-  }
-  if (written) space_->Disown(written->chunks);
+  if (const auto written = TakeWritten(sequence)) space_->Disown(written->chunks);
 }
 
 SKALD_INLINE void Swapping::CountIn(EngineStats& stats) const {
@@ -122,8 +119,8 @@ SKALD_INLINE void Swapping::CountIn(EngineStats& stats) const {
 SKALD_INLINE bool Swapping::WriteNow(Sequence& sequence) noexcept {
   return NoThrow("swapping",
                  [&]() -> Result<void> {
-                   SKALD_ASSIGN(auto written, space_->Write(*sequence.cache, SaltOf(*sequence.request).value_or("")));
-                   sequence.swapped = std::move(written);
+                   SKALD_ASSIGN(auto written, space_->Write(sequence.cache(), SaltOf(sequence.request()).value_or("")));
+                   sequence.SwapOut(std::move(written));
                    return {};
                  })
       .has_value();
@@ -132,15 +129,14 @@ SKALD_INLINE bool Swapping::WriteNow(Sequence& sequence) noexcept {
 SKALD_INLINE bool Swapping::WriteBeside(Sequence& sequence) noexcept {
   return NoThrow("swapping",
                  [&]() -> Result<void> {
-                   SKALD_ASSIGN(auto staged, StagedCache::CopyOf(*sequence.cache, room_));
+                   SKALD_ASSIGN(auto staged, StagedCache::CopyOf(sequence.cache(), room_));
                    auto ticket = std::make_shared<SwapTicket>();
                    ticket->staged.emplace(std::move(staged));
                    const bool is_posted = options_.swapper->Post(
                        this,
-                       [this, ticket, tenant = SaltOf(*sequence.request).value_or("")] { Write(*ticket, tenant); });
+                       [this, ticket, tenant = SaltOf(sequence.request()).value_or("")] { Write(*ticket, tenant); });
                    if (!is_posted) return Fail(ErrorCode::kResourceExhausted, "the queue is full");
-                   sequence.swapped = SwappedCache{{}, sequence.cache->size(), {}};
-                   sequence.swap_ticket = std::move(ticket);
+                   sequence.SwapOut({{}, sequence.cache().size(), {}}, std::move(ticket));
                    return {};
                  })
       .has_value();
@@ -168,20 +164,21 @@ SKALD_INLINE void Swapping::Write(SwapTicket& ticket, const std::string& tenant)
 }
 
 SKALD_INLINE bool Swapping::FetchBeside(Sequence& sequence, const std::shared_ptr<BlockPool>& pool) {
-  if (sequence.swap_ticket == nullptr) {  // another engine's
-    sequence.swap_ticket = std::make_shared<SwapTicket>();
-    sequence.swap_ticket->stage = Stage::kAtRest;
-    sequence.swap_ticket->written = sequence.swapped;
+  if (sequence.swap_ticket() == nullptr) {  // another engine's
+    auto made = std::make_shared<SwapTicket>();
+    made->stage = Stage::kAtRest;
+    made->written = sequence.swapped();
+    sequence.SetTicket(std::move(made));
   }
-  const std::shared_ptr<SwapTicket>& ticket = sequence.swap_ticket;
+  const std::shared_ptr<SwapTicket> ticket = sequence.swap_ticket();
   const std::lock_guard lock(ticket->mutex);
   if (ticket->stage == Stage::kReading) return false;
   if (ticket->staged || !ticket->written || ticket->was_read) return true;
-  const auto read = [this, ticket, pool, adapter = sequence.request->adapter,
-                     tenant = SaltOf(*sequence.request).value_or("")] { Read(*ticket, pool, adapter, tenant); };
+  const auto read = [this, ticket, pool, adapter = sequence.request().adapter,
+                     tenant = SaltOf(sequence.request()).value_or("")] { Read(*ticket, pool, adapter, tenant); };
   if (!options_.swapper->Post(this, read)) return true;
   ticket->stage = Stage::kReading;
-  sequence.wait_until = options_.clock() + options_.store_seconds;
+  sequence.WaitUntil(options_.clock() + options_.store_seconds);
   return false;
 }
 
@@ -194,7 +191,7 @@ SKALD_INLINE void Swapping::Read(SwapTicket& ticket, const std::shared_ptr<Block
   }
   const auto staging = room_->MakePool(*pool);
   auto cache = wanted && staging ? space_->Read(*wanted, *staging, adapter, tenant)
-                                 : Result<KVCache>(Fail(ErrorCode::kNotFound, "nobody waits for it"));
+                                 : Result<KVCache>(Fail(ErrorCode::kNotFound, "no request waits for it"));
   const std::lock_guard lock(ticket.mutex);
   if (cache) ticket.staged.emplace(std::move(*cache), room_);
   ticket.was_read = true;
@@ -213,7 +210,7 @@ SKALD_INLINE void Swapping::DropBeside(SwappedCache written) noexcept {
     dropped_.push_back(std::move(written));
     return {};
   });
-  // Where the queue is full, whoever comes next does it.
+  // If the queue is full, the next task does it.
   if (noted) (void)options_.swapper->Post(this, [this] { ForgetDropped(); });
 }
 
