@@ -5,7 +5,6 @@
 // arXiv:2312.06635) with one head: a matrix of state fades by a gate and gains key * value at each token, and the query
 // reads it.
 //   build/release/examples/09_own_layer
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <iostream>
@@ -35,19 +34,24 @@ struct GatedLinearAttention {
     list.AddMatrix(weights.output, w, {{"gla.o_proj.weight", model_dim}});
   }
 
-  // Memory for Run: projections, outputs, state.
-  std::array<size_t, 3> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+  // Memory for Run.
+  template <class T>
+  struct Pieces {
+    T input;  // projections, [rows, 4 * width]
+    T mixed;  // outputs, [rows, width]
+    T state;  // [width, width]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     const auto w = static_cast<size_t>(width);
-    return {rows * 4 * w, rows * w, w * w};
+    return {.input = rows * 4 * w, .mixed = rows * w, .state = w * w};
   }
   void Run(const Weights& weights, const skald::LayerRun& run) const {
     const auto w = static_cast<size_t>(width), rows = run.rows.size();
-    float* const input = run.scratch[0];
-    float* const mixed = run.scratch[1];
-    run.ops.MatMul(weights.input, run.input, rows, {}, {input, 4 * w});
-    skald::ForEachRow(run.state, {run.scratch[2], w * w}, [&](size_t row, std::span<float> state) {
-      const float *query = input + row * 4 * w, *key = query + w, *value = key + w, *gate = value + w;
-      float* const sum = mixed + row * w;
+    const Pieces<float*> scratch = run.scratch.As<Pieces>();
+    run.ops.MatMul(weights.input, run.input, rows, {}, {scratch.input, 4 * w});
+    skald::ForEachRow(run.state, {scratch.state, w * w}, [&](size_t row, std::span<float> state) {
+      const float *query = scratch.input + row * 4 * w, *key = query + w, *value = key + w, *gate = value + w;
+      float* const sum = scratch.mixed + row * w;
       std::fill_n(sum, w, 0.0f);
       for (size_t i = 0; i < w; ++i) {
         const float keep = 1.0f / (1.0f + std::exp(-gate[i]));
@@ -58,7 +62,7 @@ struct GatedLinearAttention {
         }
       }
     });
-    run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
+    run.ops.MatMul(weights.output, {scratch.mixed, w}, rows, {}, run.output);
   }
 };
 

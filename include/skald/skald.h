@@ -33,6 +33,7 @@
 #include "skald/families/config/create.h"
 #include "skald/families/config/model_config.h"
 #include "skald/kernels/kernels.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/any_model.h"
 #include "skald/model/load.h"

@@ -30,7 +30,8 @@ struct OwnLayer {
   constexpr const char* WhyImpossible() const { return nullptr; }
   struct Weights {};
   void ListParameters(Weights&, size_t, ParameterList&) const {}
-  std::array<size_t, 1> ScratchFloats(size_t, size_t) const { return {0}; }
+  struct NoPieces {};
+  NoPieces ScratchFloats(size_t, size_t) const { return {}; }
   void Run(const Weights&, const LayerRun&) const {}
 };
 

@@ -58,6 +58,14 @@ ROOMS = {
 DETAIL = "detail"
 FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/base/text/marked_text.h"}
 
+# Descriptions: whoever reads what a model is compiles none of its arithmetic. These headers include, however far away,
+# nothing that ARITHMETIC names, once a program is compiled of many sources.
+DESCRIPTIONS = ["layers/kinds/**/*.h", "layers/norms/*.h", "layers/spec/*.h", "layers/model_spec.h",
+                "layers/standard_layers.h", "families/*.h", "families/*/*.h"]
+READERS = "families/readers/"  # of files
+ARITHMETIC = re.compile(r"skald/(kernels/|layers/run/(?!rows\.h|scratch_pieces\.h)|base/threads/)|hwy/(?!base\.h)")
+INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+#endif", re.MULTILINE)
+
 # Highway's SIMD headers, and the folders that may include them. hwy/base.h (assertions, numeric types) is
 # ordinary C++ and free for all.
 SIMD_HEADER = re.compile(r"hwy/(?!base\.h)")
@@ -123,6 +131,7 @@ class Lint:
             self.check_definitions(path)
         self.check_one_target_loop(headers)
         self.check_compiled_lists(headers)
+        self.check_descriptions()
 
     def check_table(self):
         """The table above must itself point downwards."""
@@ -256,6 +265,27 @@ class Lint:
             times = lists.count(f'#include "{path.relative_to(self.root / "include").as_posix()}"')
             if times != 1:
                 self.problem(path, 0, f"skald/compiled/ lists these definitions {times} times, expected once")
+
+    def check_descriptions(self):
+        include, found = self.root / "include", {}
+
+        def arithmetic_of(header):
+            """How a header comes to arithmetic: the headers on the way; None where it does not."""
+            if ARITHMETIC.match(header):
+                return [header]
+            if header not in found:
+                found[header] = None
+                path = include / header
+                text = INLINE_DEFINITIONS.sub("", path.read_text()) if path.exists() else ""
+                ways = map(arithmetic_of, re.findall(r'^#include [<"]([^">]+)[">]', text, re.MULTILINE))
+                found[header] = next(([header, *way] for way in ways if way), None)
+            return found[header]
+
+        for pattern in DESCRIPTIONS:
+            for path in sorted((include / "skald").glob(pattern)):
+                way = arithmetic_of(path.relative_to(include).as_posix())
+                if way and f"/{DETAIL}/" not in path.as_posix() and READERS not in path.as_posix():
+                    self.problem(path, 0, "a description must not include arithmetic: " + " includes ".join(way[1:]))
 
     def check_one_target_loop(self, headers):
         """Its include guard makes every use after the first a no-op, so there must be one."""

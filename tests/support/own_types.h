@@ -8,7 +8,6 @@
 #define SKALD_TESTS_SUPPORT_OWN_TYPES_H_
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include "skald/base/text/message.h"
 #include "skald/base/threads/parallel.h"
 #include "skald/layers/model_spec.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/layers/standard_layers.h"
 
 namespace skald::testing {
@@ -84,25 +84,30 @@ struct FadingMemory {
     list.AddMatrix(weights.output, w, {{"memory.o_proj.weight", model_dim}});
   }
 
-  // Projections, outputs, memory.
-  std::array<size_t, 3> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+  template <class T>
+  struct Pieces {
+    T input;   // projections, [rows, 2 * width]
+    T mixed;   // outputs, [rows, width]
+    T memory;  // [width]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     const auto w = static_cast<size_t>(width);
-    return {rows * 2 * w, rows * w, w};
+    return {.input = rows * 2 * w, .mixed = rows * w, .memory = w};
   }
   void Run(const Weights& weights, const LayerRun& run) const {
     const auto w = static_cast<size_t>(width), rows = run.rows.size();
-    float* const input = run.scratch[0];
-    float* const mixed = run.scratch[1];
-    run.ops.MatMul(weights.input, run.input, rows, {}, {input, 2 * w});
-    ForEachRow(run.state, {run.scratch[2], w}, [&](size_t row, std::span<float> memory) {
+    const Pieces<float*> scratch = run.scratch.As<Pieces>();
+    const float* const input = scratch.input;
+    run.ops.MatMul(weights.input, run.input, rows, {}, {scratch.input, 2 * w});
+    ForEachRow(run.state, {scratch.memory, w}, [&](size_t row, std::span<float> memory) {
       const float *value = input + row * 2 * w, *gate = value + w;
       for (size_t i = 0; i < w; ++i) {
         const float keep = 0.5f + 0.5f * Softsign()(gate[i]);
         memory[i] = keep * memory[i] + (1.0f - keep) * value[i];
       }
-      std::ranges::copy(memory, mixed + row * w);
+      std::ranges::copy(memory, scratch.mixed + row * w);
     });
-    run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
+    run.ops.MatMul(weights.output, {scratch.mixed, w}, rows, {}, run.output);
   }
 };
 

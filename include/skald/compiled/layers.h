@@ -11,6 +11,8 @@
 #include "skald/layers/detail/standard_layers.h"
 #include "skald/layers/kinds/detail/attention.h"
 #include "skald/layers/kinds/detail/expert_router.h"
+#include "skald/layers/kinds/detail/feed_forward.h"
+#include "skald/layers/kinds/detail/gated_feed_forward.h"
 #include "skald/layers/kinds/detail/latent_attention.h"
 #include "skald/layers/kinds/detail/mixture_of_experts.h"
 #include "skald/layers/kinds/detail/normed_feed_forward.h"

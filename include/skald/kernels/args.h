@@ -15,6 +15,7 @@
 
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/kernel_limits.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 
@@ -23,9 +24,6 @@ namespace skald {
 /// Positions merged at a time by the online softmax. A span begins at a multiple of this position whatever the block
 /// size, chunk or batch, so the order of every sum is fixed (arithmetic contract, R5). Changing it changes results.
 inline constexpr size_t kAttentionSpan = 128;
-
-/// Largest head dimension that the on-stack buffers of attention and of RWKV-7's time mix hold.
-inline constexpr size_t kMaxHeadDim = 576;
 
 /// Copies rows of floats to the input format of a matmul by weights of type T, padded with zeros.
 template <class T>
@@ -290,9 +288,6 @@ struct RgLruArgs {
   size_t state_offset;
   size_t unit_begin, unit_end;
 };
-
-/// Largest state_dim that the selective scan's on-stack buffers hold.
-inline constexpr size_t kMaxStateDim = 256;
 
 /// Selective scan of Mamba, Gu and Dao 2023 (arXiv:2312.00752), section 3.2, with its gate. With d = softplus(dt):
 ///   h[n] = exp(d decay[n]) h[n] + (d x) B[n];   output = (sum over n of C[n] h[n], ascending, + skip x) * SiLU(gate).

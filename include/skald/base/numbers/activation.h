@@ -6,6 +6,7 @@
 #define SKALD_BASE_NUMBERS_ACTIVATION_H_
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -60,6 +61,44 @@ concept OwnActivation = std::copyable<F> && std::equality_comparable<F> && requi
 
 template <class F>
 concept AnyActivation = std::same_as<F, Activation> || OwnActivation<F>;
+
+/// An activation of any type, for arithmetic that is compiled once. Refers to a function of a user's own, which must
+/// outlive it.
+class ActivationRef {
+ public:
+  constexpr ActivationRef(Activation activation) : activation_(activation) {}  // NOLINT: an activation is one
+  template <OwnActivation F>
+  constexpr ActivationRef(const F& function)  // NOLINT: the same
+      : function_(&function), activate_(&Activate<F>), gate_(&Gate<F>) {}
+
+  constexpr bool is_own() const { return function_ != nullptr; }
+
+  /// Which of ours it is, where it is one of them.
+  constexpr Activation ours() const { return activation_; }
+
+  /// values[i] = f(values[i]), of a function of a user's own.
+  void Activate(float* values, size_t size) const { activate_(function_, values, size); }
+
+  /// output[i] = f(gates[i]) * values[i], of a function of a user's own.
+  void Gate(const float* gates, const float* values, size_t size, float* output) const {
+    gate_(function_, gates, values, size, output);
+  }
+
+ private:
+  template <class F>
+  static void Activate(const void* function, float* values, size_t size) {
+    for (size_t i = 0; i < size; ++i) values[i] = (*static_cast<const F*>(function))(values[i]);
+  }
+  template <class F>
+  static void Gate(const void* function, const float* gates, const float* values, size_t size, float* output) {
+    for (size_t i = 0; i < size; ++i) output[i] = (*static_cast<const F*>(function))(gates[i]) * values[i];
+  }
+
+  Activation activation_ = {};
+  const void* function_ = nullptr;
+  void (*activate_)(const void*, float*, size_t) = nullptr;
+  void (*gate_)(const void*, const float*, const float*, size_t, float*) = nullptr;
+};
 
 /// Names a type of layers that applies an activation of type F. A built-in activation is a member of the layer; a
 /// user's own is part of the layer's type.

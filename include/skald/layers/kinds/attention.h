@@ -9,19 +9,17 @@
 #ifndef SKALD_LAYERS_KINDS_ATTENTION_H_
 #define SKALD_LAYERS_KINDS_ATTENTION_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "skald/base/numbers/kernel_limits.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/kernels/args.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/spec/component.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -30,6 +28,8 @@
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct Attention {
   static constexpr std::string_view kName = "attention";
@@ -142,8 +142,12 @@ struct Attention {
     return part;
   }
 
-  /// Queries, keys, values and gates; what attention makes of them.
-  std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+  template <class T>
+  struct Pieces {
+    T projected;  ///< queries, keys, values and gates, [rows, stride()]
+    T mixed;      ///< what attention makes of them, [rows, heads * head_dim]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

@@ -6,18 +6,37 @@
 #ifndef SKALD_LAYERS_KINDS_FEED_FORWARD_H_
 #define SKALD_LAYERS_KINDS_FEED_FORWARD_H_
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
 #include "skald/base/numbers/activation.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/text/fixed_text.h"
 #include "skald/layers/kinds/partitioned_columns.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
+
+/// The parameters of a feed-forward layer without a gate, of any activation.
+struct FeedForwardWeights {
+  Matrix up;                     ///< [width, model_dim]
+  std::vector<float> up_bias;    ///< [width]; empty when there is none
+  Matrix down;                   ///< [model_dim, width]
+  std::vector<float> down_bias;  ///< [model_dim]; empty when there is none
+};
+
+namespace internal {
+
+void ListFeedForward(FeedForwardWeights& weights, size_t width, bool bias, size_t model_dim, ParameterList& list);
+
+void RunFeedForward(const FeedForwardWeights& weights, size_t width, const ActivationRef& activation,
+                    const LayerRun& run);
+
+}  // namespace internal
 
 template <AnyActivation Function>
 struct FeedForwardWith {
@@ -44,21 +63,10 @@ struct FeedForwardWith {
     return width > 0 ? nullptr : "The width of a feed-forward layer must be positive.";
   }
 
-  struct Weights {
-    Matrix up;                     ///< [width, model_dim]
-    std::vector<float> up_bias;    ///< [width]; empty when there is none
-    Matrix down;                   ///< [model_dim, width]
-    std::vector<float> down_bias;  ///< [model_dim]; empty when there is none
-  };
+  using Weights = FeedForwardWeights;
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const auto hidden = static_cast<size_t>(width);
-    const size_t units = ColumnUnits(hidden);
-    list.AddMatrix(weights.up, model_dim, {{"mlp.up_proj.weight", hidden}}, {.output_units = units});
-    list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
-    if (!bias) return;
-    list.AddPartitionedVector(weights.up_bias, {{"mlp.up_proj.bias", hidden}}, units);
-    list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
+    internal::ListFeedForward(weights, static_cast<size_t>(width), bias, model_dim, list);
   }
 
   constexpr FeedForwardWith OfRank(const RankShare& share) const {
@@ -67,22 +75,25 @@ struct FeedForwardWith {
     return part;
   }
 
-  /// The values between the projections.
-  std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-    return {rows * static_cast<size_t>(width)};
+  template <class T>
+  struct Pieces {
+    T between;  ///< the projections, [rows, width]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+    return {.between = rows * static_cast<size_t>(width)};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), hidden = static_cast<size_t>(width);
-    float* const between = run.scratch[0];
-    run.ops.MatMul(weights.up, run.input, rows, weights.up_bias, {between, hidden});
-    run.ops.Activate(activation, between, rows * hidden);
-    run.ops.MatMul(weights.down, {between, hidden}, rows, weights.down_bias, run.output);
+    internal::RunFeedForward(weights, static_cast<size_t>(width), activation, run);
   }
 };
 
 using FeedForward = FeedForwardWith<Activation>;
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/detail/feed_forward.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_FEED_FORWARD_H_

@@ -6,21 +6,40 @@
 #ifndef SKALD_LAYERS_KINDS_GATED_FEED_FORWARD_H_
 #define SKALD_LAYERS_KINDS_GATED_FEED_FORWARD_H_
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/text/fixed_text.h"
 #include "skald/base/visit_unless.h"
-#include "skald/kernels/args.h"
 #include "skald/layers/kinds/partitioned_columns.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
+
+/// The parameters of a gated feed-forward layer, of any activation.
+struct GatedFeedForwardWeights {
+  Matrix gate_up;                   ///< [2 * width, model_dim]: gate rows, then up rows
+  std::vector<float> gate_up_bias;  ///< [2 * width]; empty when there is none
+  Matrix down;                      ///< [model_dim, width]
+  std::vector<float> down_bias;     ///< [model_dim]; empty when there is none
+};
+
+namespace internal {
+
+void ListGatedFeedForward(GatedFeedForwardWeights& weights, size_t width, bool bias, size_t model_dim,
+                          ParameterList& list);
+
+void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width, const ActivationRef& activation,
+                         float gate_multiplier, const LayerRun& run);
+
+}  // namespace internal
 
 template <AnyActivation Function>
 struct GatedFeedForwardWith {
@@ -47,24 +66,11 @@ struct GatedFeedForwardWith {
     return width > 0 ? nullptr : "kFeedForwardDim must be positive, or absent where layers have no feed-forward block.";
   }
 
-  struct Weights {
-    Matrix gate_up;                   ///< [2 * width, model_dim]: gate rows, then up rows
-    std::vector<float> gate_up_bias;  ///< [2 * width]; empty when there is none
-    Matrix down;                      ///< [model_dim, width]
-    std::vector<float> down_bias;     ///< [model_dim]; empty when there is none
-  };
+  using Weights = GatedFeedForwardWeights;
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const auto hidden = static_cast<size_t>(width);
-    const size_t units = ColumnUnits(hidden);
-    list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", hidden}, {"mlp.up_proj.weight", hidden}},
-                   {.output_units = units});
-    list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
+    internal::ListGatedFeedForward(weights, static_cast<size_t>(width), bias, model_dim, list);
     if (gate_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
-    if (!bias) return;
-    list.AddPartitionedVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", hidden}, {"mlp.up_proj.bias", hidden}},
-                              units);
-    list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
   }
 
   constexpr GatedFeedForwardWith OfRank(const RankShare& share) const {
@@ -73,31 +79,27 @@ struct GatedFeedForwardWith {
     return part;
   }
 
-  /// Both projections; what the gate lets pass.
-  std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-    return {rows * 2 * static_cast<size_t>(width), RoundUp(rows, kRowBlock) * static_cast<size_t>(width)};
+  template <class T>
+  struct Pieces {
+    T gate_up;  ///< both projections, [rows, 2 * width]
+    T gated;    ///< what the gate lets pass, [RoundUp(rows, kRowBlock), width]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+    const auto hidden = static_cast<size_t>(width);
+    return {.gate_up = rows * 2 * hidden, .gated = RoundUp(rows, kRowBlock) * hidden};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size();
-    if (gate_multiplier != 1.0f) return RunMultiplied(weights, run);
-    run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias, run.input,
-                        rows, run.scratch[0], run.scratch[1], run.output);
-  }
-
- private:
-  void RunMultiplied(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), hidden = static_cast<size_t>(width);
-    const Rows between = {run.scratch[0], 2 * hidden};
-    run.ops.MatMul(weights.gate_up, run.input, rows, weights.gate_up_bias, between);
-    run.ops.Scale(between, rows, hidden, gate_multiplier);
-    run.ops.Gate(activation, between.data, rows, hidden, run.scratch[1]);
-    run.ops.MatMul(weights.down, {run.scratch[1], hidden}, rows, weights.down_bias, run.output);
+    internal::RunGatedFeedForward(weights, static_cast<size_t>(width), activation, gate_multiplier, run);
   }
 };
 
 using GatedFeedForward = GatedFeedForwardWith<Activation>;
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/detail/gated_feed_forward.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_GATED_FEED_FORWARD_H_

@@ -10,23 +10,23 @@
 #ifndef SKALD_LAYERS_KINDS_LATENT_ATTENTION_H_
 #define SKALD_LAYERS_KINDS_LATENT_ATTENTION_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "skald/base/numbers/kernel_limits.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/kernels/args.h"
 #include "skald/layers/norms/rms_norm.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct LatentAttention {
   static constexpr std::string_view kName = "latent attention";
@@ -105,9 +105,17 @@ struct LatentAttention {
     return part;
   }
 
-  /// The compressed queries; their parts without and with positions; queries in the space of latents; keys; the latents
-  /// and the values of all heads.
-  std::array<size_t, 7> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+  template <class T>
+  struct Pieces {
+    T query_in;    ///< what queries are made of, [rows, query_rank]
+    T query_nope;  ///< the parts of queries without positions, [rows, heads * nope_dim]
+    T query_rope;  ///< those with positions, [rows, heads * rope_dim]
+    T queries;     ///< as keys and latents are compared with them, [rows, heads * (rope_dim + latent_dim)]
+    T keys;        ///< [rows, rope_dim + latent_dim]
+    T latents;     ///< what attention makes of them, [rows, heads * latent_dim]
+    T values;      ///< [rows, heads * value_dim]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

@@ -12,7 +12,6 @@
 #define SKALD_LAYERS_KINDS_MIXTURE_OF_EXPERTS_H_
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -23,14 +22,17 @@
 #include "skald/base/visit_unless.h"
 #include "skald/layers/kinds/expert_router.h"
 #include "skald/layers/kinds/partitioned_columns.h"
-#include "skald/layers/run/layer_run.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
 #include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
+
+namespace internal {
+class ExpertsRun;  // layers/kinds/detail/experts_run.h
+}
 
 struct MixtureOfExperts {
   static constexpr std::string_view kName = "mixture of experts";
@@ -125,12 +127,23 @@ struct MixtureOfExperts {
     return part;
   }
 
-  /// Weights; what a router remembers of one row; the rows of some experts, what lies between their projections (two)
-  /// and their outputs; the weights of the shared expert; rows of latent_dim, and what experts make of them; what
-  /// multiplications by some experts need.
-  std::array<size_t, 10> ScratchFloats(size_t rows, size_t model_dim) const;
+  /// With d the width of the rows that experts compute, and n as many rows as are multiplied at once:
+  template <class T>
+  struct Pieces {
+    T scores;          ///< of all experts, then their weights, [rows, experts]
+    T ranks;           ///< of one row's experts, for the router, [2 * experts]
+    T gathered;        ///< rows that chose some experts, [n, d]
+    T gate_up;         ///< what their first projections give, [n, 2 * widest expert]
+    T gated;           ///< what goes into their second ones, [RoundUp(n, kRowBlock), widest expert]
+    T outputs;         ///< of experts, [n, d]
+    T shared_weights;  ///< of the shared expert, [rows]
+    T latent_in;       ///< rows that experts compute, [rows, latent_dim]
+    T latent_out;      ///< what they make of them, [rows, latent_dim]
+    T together;        ///< what multiplications by some experts need
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
 
-  void Run(const Weights& weights, const LayerRun& run) const { RunRouted(weights, run, run.input, {}); }
+  void Run(const Weights& weights, const LayerRun& run) const;
 
   /// The same where the router reads other rows than the experts, [rows, model_dim], and the weight of each chosen
   /// expert is multiplied by its factor, [experts] or none.
@@ -159,33 +172,7 @@ struct MixtureOfExperts {
   /// The rows of experts that are multiplied at once, at most: all where they are few, and always those of one expert.
   size_t RowsTogether(size_t rows) const;
 
-  /// The experts that may be multiplied at once.
-  static size_t ExpertsTogether(const Weights& weights, size_t rows);
-
-  /// Experts and the rows that chose them, gathered one after the other.
-  struct Group {
-    size_t size = 0;
-    size_t experts[Operations::kMostTogether];
-    size_t ends[Operations::kMostTogether + 1] = {};  ///< ends[i] to ends[i + 1]: the rows of experts[i]
-
-    std::array<RowsOfMatrix, Operations::kMostTogether> By(const std::vector<Matrix>& matrices,
-                                                           const std::vector<std::vector<float>>& biases) const;
-  };
-
-  /// Adds the shares of at most `together` experts, as many as there is room for, from `first` on, to the output of the
-  /// rows that chose them. Returns the first expert that is left.
-  size_t AddExperts(const Weights& weights, size_t first, size_t together, const LayerRun& run, Rows input,
-                    Rows output) const;
-
-  /// Returns what the experts of a group make of their rows, as wide as those.
-  const float* Compute(const Weights& weights, const Group& group, size_t dim, const LayerRun& run) const;
-
-  /// Returns what the shared expert makes of all rows.
-  const float* ComputeShared(const Weights& weights, const LayerRun& run) const;
-
-  void AddShared(const Weights& weights, const LayerRun& run) const;
-
-  static void AddShare(float share, const float* from, size_t size, float* to);
+  friend class internal::ExpertsRun;
 };
 
 }  // namespace skald

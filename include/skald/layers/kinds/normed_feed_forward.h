@@ -7,21 +7,19 @@
 #ifndef SKALD_LAYERS_KINDS_NORMED_FEED_FORWARD_H_
 #define SKALD_LAYERS_KINDS_NORMED_FEED_FORWARD_H_
 
-#include <array>
 #include <cstddef>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/norms/rms_norm.h"
-#include "skald/layers/run/layer_run.h"
-#include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct NormedFeedForward {
   static constexpr std::string_view kName = "normed feed-forward beside experts";
@@ -59,19 +57,19 @@ struct NormedFeedForward {
     return {.dense = dense.OfRank(share), .experts = experts.OfRank(share), .epsilon = epsilon};
   }
 
-  /// The pieces of memory that the layers use.
-  static constexpr size_t kPieces = std::tuple_size_v<decltype(MixtureOfExperts().ScratchFloats(0, 0))>;
-
-  /// The scratch of the layers, and after it the rows that they read, those that the router reads and the outputs of
-  /// experts.
-  std::array<size_t, kPieces + 3> ScratchFloats(size_t rows, size_t model_dim) const;
+  template <class T>
+  struct Pieces {
+    MixtureOfExperts::Pieces<T> of_layers;  ///< of both, one after the other; those of the dense one are its first ones
+    T normed;                               ///< the rows that a layer reads, [rows, model_dim]
+    T routed;                               ///< those that the router reads, [rows, model_dim]
+    T mixed;                                ///< what experts give, [rows, model_dim]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 
  private:
   constexpr RmsNorm norm() const { return {.epsilon = epsilon}; }
-
-  static LayerRun With(LayerRun run, Rows input, Rows output);
 };
 
 }  // namespace skald

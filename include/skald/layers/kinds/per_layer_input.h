@@ -6,16 +6,16 @@
 #ifndef SKALD_LAYERS_KINDS_PER_LAYER_INPUT_H_
 #define SKALD_LAYERS_KINDS_PER_LAYER_INPUT_H_
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 
 #include "skald/base/numbers/activation.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct PerLayerInput {
   static constexpr std::string_view kName = "per-layer input";
@@ -45,8 +45,11 @@ struct PerLayerInput {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// The output of the gate.
-  std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+  template <class T>
+  struct Pieces {
+    T gated;  ///< what the gate lets through, [rows, width]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 };

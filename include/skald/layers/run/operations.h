@@ -14,8 +14,6 @@
 
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/base/numbers/packed_layout.h"
-#include "skald/base/threads/parallel.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/multiplications.h"
 #include "skald/layers/run/rows.h"
@@ -37,20 +35,9 @@ class Operations : public Multiplications {
 
   /// output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
   /// for [rows, gate_up.outputs()] floats and `gated` for [RoundUp(rows, kRowBlock), half as many].
-  template <AnyActivation Function>
-  void FeedForward(Function gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
-                   const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
-                   Rows output) {
-    const size_t width = gate_up.outputs() / 2;  // of this rank's columns, or of all
-    if constexpr (!OwnActivation<Function>) {
-      if (width % kLanes == 0 && !gate_up.gathers_outputs() && adapted_ == nullptr) {
-        return FusedFeedForward(gate, gate_up, gate_up_bias, down, down_bias, input, rows, gated, output);
-      }
-    }
-    MatMul(gate_up, input, rows, gate_up_bias, {scratch, 2 * width});
-    Gate(gate, scratch, rows, width, gated);
-    MatMul(down, {gated, width}, rows, down_bias, output);
-  }
+  void FeedForward(const ActivationRef& gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias,
+                   const Matrix& down, const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch,
+                   float* gated, Rows output);
 
   /// RMSNorm of each row of `size` elements; no weight where it is empty. `output` may be `input`.
   void Norm(Rows input, size_t rows, size_t size, std::span<const float> weight, float epsilon, Rows output);
@@ -86,25 +73,10 @@ class Operations : public Multiplications {
   void Apply(FactorFunction function, float* values, size_t size);
 
   /// output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
-  void Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output);
-  template <OwnActivation Function>
-  void Gate(const Function& gate, const float* gate_up, size_t rows, size_t cols, float* output) {
-    ParallelFor(executor_, rows, kOwnActivationWork * cols, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        const float* const gates = gate_up + row * 2 * cols;
-        for (size_t i = 0; i < cols; ++i) output[row * cols + i] = gate(gates[i]) * gates[cols + i];
-      }
-    });
-  }
+  void Gate(const ActivationRef& gate, const float* gate_up, size_t rows, size_t cols, float* output);
 
   /// values = activation(values).
-  void Activate(Activation activation, float* values, size_t size);
-  template <OwnActivation Function>
-  void Activate(const Function& activation, float* values, size_t size) {
-    ParallelFor(executor_, size, kOwnActivationWork, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) values[i] = activation(values[i]);
-    });
-  }
+  void Activate(const ActivationRef& activation, float* values, size_t size);
 
   /// values = cap * tanh(values / cap).
   void Softcap(float* values, size_t size, float cap);

@@ -6,11 +6,14 @@
 #ifndef SKALD_LAYERS_RUN_SCRATCH_H_
 #define SKALD_LAYERS_RUN_SCRATCH_H_
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
+#include "skald/layers/run/scratch_pieces.h"
 
 namespace skald {
 
@@ -41,14 +44,21 @@ struct AdapterScratch {
   AlignedBuffer<float> added;     ///< [rows, rows of the matrix]
 };
 
-/// Numbered pieces of memory; a layer uses each number for one thing.
+/// Pieces of memory, which each layer gives names of its own (scratch_pieces.h).
 class Scratch {
  public:
   // Makes the pieces so large, in floats: before a step takes blocks, so that nothing can fail later. Throws
   // std::bad_alloc.
   void Grow(std::span<const size_t> sizes);
 
-  float* operator[](size_t number) { return pieces_[number].data(); }
+  /// The pieces of a layer, once Grow has made them as large as its Pieces<size_t> says.
+  template <template <class> class Pieces>
+  Pieces<float*> As() {
+    static_assert(sizeof(float*) == sizeof(size_t));
+    std::array<float*, kNumPieces<Pieces<size_t>>> pointers;
+    for (size_t i = 0; i < pointers.size(); ++i) pointers[i] = pieces_[i].data();
+    return std::bit_cast<Pieces<float*>>(pointers);
+  }
 
  private:
   std::vector<AlignedBuffer<float>> pieces_;

@@ -16,25 +16,28 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/layers/run/layer_run.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/scratch_pieces.h"
 #include "skald/layers/spec/component.h"
 #include "skald/layers/spec/field_visitor.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
 
+struct LayerRun;  // layers/run/layer_run.h
+class Scratch;    // layers/run/scratch.h
+
 template <class L>
 concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_dim) {
-  { layer.ScratchFloats(rows, model_dim) } -> std::convertible_to<std::span<const size_t>>;
+  { layer.ScratchFloats(rows, model_dim) } -> PieceSizes;
 };
 
 /// The members of a type of layers besides those of every component:
 ///   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
-///   ScratchFloats(rows, model_dim)   how many floats of memory Run uses: run.scratch[0], [1] and so on
-///   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing; a
-///                              multiplication by a matrix of its own takes all rows, so that adapters can add to it,
-///                              or the matrix is listed as that of an expert (Part::expert)
+///   ScratchFloats(rows, model_dim)   how many floats each piece of memory has that Run uses (scratch_pieces.h)
+///   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing. Only
+///                              Run needs layers/run/layer_run.h, so it can be defined in another file. A matrix of the
+///                              layer multiplies all rows, so that adapters can add to its product, or is listed as
+///                              that of an expert (Part::expert)
 /// and, if it keeps state,
 ///   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
 /// and, if it can compute such floats again from inputs that Run kept (KeepInputs), so that few states need to be kept,
@@ -123,6 +126,8 @@ using LayerWeights = ComponentWeights;
 
 namespace internal {
 
+void Grow(Scratch& scratch, std::span<const size_t> floats);
+
 struct LayerInterface : ComponentInterface {
   constexpr ~LayerInterface() override {}  // NOLINT: as in HeldComponent
   constexpr virtual const LayerInterface* Clone() const = 0;
@@ -185,7 +190,7 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
     return {.state = {{whole.state_floats}}, .inputs = {{whole.input_floats}}};
   }
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const override {
-    scratch.Grow(component.ScratchFloats(rows, model_dim));
+    Grow(scratch, ListPieces(component.ScratchFloats(rows, model_dim)));
   }
   void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const override {
     component.ListParameters(static_cast<WeightsOf<L>&>(weights).weights, model_dim, list);

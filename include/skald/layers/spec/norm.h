@@ -11,7 +11,6 @@
 #include <memory>
 #include <string_view>
 
-#include "skald/layers/run/operations.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/spec/component.h"
 #include "skald/layers/spec/field_visitor.h"
@@ -20,6 +19,7 @@
 namespace skald {
 
 struct RmsNorm;
+class Operations;  // layers/run/operations.h
 
 /// All that a norm is given to normalise rows, each by itself.
 struct NormRun {

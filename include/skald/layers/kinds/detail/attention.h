@@ -11,9 +11,7 @@
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 
@@ -50,14 +48,14 @@ SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, 
   list.PartitionVector({Queries(1)});
 }
 
-SKALD_INLINE std::array<size_t, 2> Attention::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-  return {rows * stride(), rows * query_dim()};
+SKALD_INLINE auto Attention::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
+  return {.projected = rows * stride(), .mixed = rows * query_dim()};
 }
 
 SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.rows.size(), q = query_dim(), kv = kv_dim();
-  const Rows qkv = {run.scratch[0], stride()}, keys = {qkv.data + q, stride()}, values = {keys.data + kv, stride()};
-  float* const mixed = run.scratch[1];
+  const auto [projected, mixed] = run.scratch.As<Pieces>();
+  const Rows qkv = {projected, stride()}, keys = {qkv.data + q, stride()}, values = {keys.data + kv, stride()};
   run.ops.MatMul(weights.qkv, run.input, rows, weights.qkv_bias, qkv);
   if (keys_as_values) run.ops.Copy(keys, rows, kv, values);
   if (value_norm) NormalizeHeads(*value_norm, weights.value_norm, kv_heads, run, values);

@@ -10,9 +10,7 @@
 #include <cmath>
 
 #include "skald/base/inline.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 
@@ -38,16 +36,22 @@ SKALD_INLINE void LatentAttention::ListParameters(Weights& weights, size_t model
   list.AddMatrix(weights.output, values_dim(), {{"self_attn.o_proj.weight", model_dim}}, {.input_units = head_count()});
 }
 
-SKALD_INLINE std::array<size_t, 7> LatentAttention::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-  const size_t h = head_count(), nope = nope_dim, rotated = rope_dim, latent = latent_dim, rank = query_rank;
-  return {rows * rank,      rows * h * nope,   rows * h * rotated, rows * h * key_dim(),
-          rows * key_dim(), rows * h * latent, rows * values_dim()};
+SKALD_INLINE auto LatentAttention::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
+  const size_t of_heads = rows * head_count(), nope = nope_dim, rotated = rope_dim, latent = latent_dim;
+  return {.query_in = rows * static_cast<size_t>(query_rank),
+          .query_nope = of_heads * nope,
+          .query_rope = of_heads * rotated,
+          .queries = of_heads * key_dim(),
+          .keys = rows * key_dim(),
+          .latents = of_heads * latent,
+          .values = rows * values_dim()};
 }
 
 SKALD_INLINE void LatentAttention::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.rows.size(), h = head_count();
-  const Rows queries = {run.scratch[3], h * key_dim()}, keys = {run.scratch[4], key_dim()};
-  const Rows mixed = {run.scratch[5], h * static_cast<size_t>(latent_dim)}, values = {run.scratch[6], values_dim()};
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const Rows queries = {scratch.queries, h * key_dim()}, keys = {scratch.keys, key_dim()};
+  const Rows mixed = {scratch.latents, h * static_cast<size_t>(latent_dim)}, values = {scratch.values, values_dim()};
   MakeQueries(weights, run, queries);
   run.ops.MatMul(weights.key, run.input, rows, {}, keys);
   const Rows latents = {keys.data + rope_dim, keys.stride};
@@ -74,10 +78,12 @@ SKALD_INLINE std::vector<Part> LatentAttention::QueryParts(size_t begin, size_t 
 
 SKALD_INLINE void LatentAttention::MakeQueries(const Weights& weights, const LayerRun& run, Rows queries) const {
   const size_t rows = run.rows.size(), h = head_count(), rank = query_rank, rotated = rope_dim;
-  const Rows nope = {run.scratch[1], h * static_cast<size_t>(nope_dim)}, rope_part = {run.scratch[2], h * rotated};
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const Rows nope = {scratch.query_nope, h * static_cast<size_t>(nope_dim)},
+             rope_part = {scratch.query_rope, h * rotated};
   Rows from = run.input;
   if (query_rank > 0) {
-    from = {run.scratch[0], rank};
+    from = {scratch.query_in, rank};
     run.ops.MatMul(weights.query_in, run.input, rows, {}, from);
     norm.Run(weights.query_norm, {run.ops, rows, rank, from, from});
   }

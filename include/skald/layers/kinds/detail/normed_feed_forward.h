@@ -8,11 +8,11 @@
 #include "skald/layers/kinds/normed_feed_forward.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "skald/base/inline.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 
@@ -33,36 +33,36 @@ SKALD_INLINE void NormedFeedForward::ListParameters(Weights& weights, size_t mod
                  {.center = 1.0f});
 }
 
-SKALD_INLINE std::array<size_t, NormedFeedForward::kPieces + 3> NormedFeedForward::ScratchFloats(
-    size_t rows, size_t model_dim) const {
-  std::array<size_t, kPieces + 3> sizes = {};
-  std::ranges::copy(experts.ScratchFloats(rows, model_dim), sizes.begin());
-  const auto of_dense = dense.ScratchFloats(rows, model_dim);
-  for (size_t i = 0; i < of_dense.size(); ++i) sizes[i] = std::max(sizes[i], of_dense[i]);
-  std::fill_n(sizes.begin() + kPieces, 3, rows * model_dim);
-  return sizes;
+SKALD_INLINE auto NormedFeedForward::ScratchFloats(size_t rows, size_t model_dim) const -> Pieces<size_t> {
+  const size_t whole = rows * model_dim;
+  Pieces<size_t> floats = {experts.ScratchFloats(rows, model_dim), whole, whole, whole};
+  auto of_layers = ListPieces(floats.of_layers);
+  const auto of_dense = ListPieces(dense.ScratchFloats(rows, model_dim));
+  for (size_t i = 0; i < of_dense.size(); ++i) of_layers[i] = std::max(of_layers[i], of_dense[i]);
+  floats.of_layers = std::bit_cast<MixtureOfExperts::Pieces<size_t>>(of_layers);
+  return floats;
 }
 
 SKALD_INLINE void NormedFeedForward::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.rows.size(), dim = run.model_dim;
-  const Rows normed = {run.scratch[kPieces], dim}, routed = {run.scratch[kPieces + 1], dim},
-             mixed = {run.scratch[kPieces + 2], dim};
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const Rows normed = {scratch.normed, dim}, routed = {scratch.routed, dim}, mixed = {scratch.mixed, dim};
+  const auto with = [&run](Rows input, Rows output) {
+    LayerRun changed = run;
+    changed.input = input, changed.output = output;
+    return changed;
+  };
   const auto normalize = [&](Rows from, const std::vector<float>& weight, Rows to) {
     run.ops.Norm(from, rows, dim, weight, epsilon, to);
   };
   normalize(run.input, weights.before_dense, normed);
-  dense.Run(weights.dense, With(run, normed, run.output));
+  dense.Run(weights.dense, with(normed, run.output));
   normalize(run.output, weights.behind_dense, run.output);
   normalize(run.input, weights.router_scale, routed);
   normalize(run.input, weights.before_experts, normed);
-  experts.RunRouted(weights.experts, With(run, normed, mixed), routed, weights.expert_factors);
+  experts.RunRouted(weights.experts, with(normed, mixed), routed, weights.expert_factors);
   normalize(mixed, weights.behind_experts, mixed);
   run.ops.Add(run.output.data, mixed.data, rows * dim);
-}
-
-SKALD_INLINE LayerRun NormedFeedForward::With(LayerRun run, Rows input, Rows output) {
-  run.input = input, run.output = output;
-  return run;
 }
 
 }  // namespace skald

@@ -8,10 +8,7 @@
 #include "skald/layers/kinds/per_layer_input.h"
 
 #include "skald/base/inline.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/rows.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 
@@ -21,13 +18,13 @@ SKALD_INLINE void PerLayerInput::ListParameters(Weights& weights, size_t model_d
   list.AddMatrix(weights.projection, size, {{"per_layer_projection.weight", model_dim}});
 }
 
-SKALD_INLINE std::array<size_t, 1> PerLayerInput::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-  return {rows * static_cast<size_t>(width)};
+SKALD_INLINE auto PerLayerInput::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
+  return {.gated = rows * static_cast<size_t>(width)};
 }
 
 SKALD_INLINE void PerLayerInput::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.rows.size(), size = static_cast<size_t>(width);
-  const Rows gated = {run.scratch[0], size};
+  const Rows gated = {run.scratch.As<Pieces>().gated, size};
   run.ops.MatMul(weights.gate, run.input, rows, {}, gated);
   run.ops.Activate(activation, gated.data, rows * size);
   run.ops.Multiply(gated, run.per_layer, rows, size);

@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct CausalConv {
   size_t channels, taps;  ///< the last tap is the token itself

@@ -6,7 +6,6 @@
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_GATED_DELTA_NET_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_GATED_DELTA_NET_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -16,13 +15,14 @@
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/norms/rms_norm.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct GatedDeltaNet {
   static constexpr std::string_view kName = "gated delta net";
@@ -95,8 +95,15 @@ struct GatedDeltaNet {
     return sections;
   }
 
-  /// Projections; rates; the convolution's outputs; the memory's outputs; factors of keys and queries.
-  std::array<size_t, 5> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+  template <class T>
+  struct Pieces {
+    T projected;    ///< queries, keys, values and gates, [rows, projected_dim()]
+    T rates;        ///< [rows, rate_count()]
+    T convolved;    ///< the convolution's outputs, queries, keys and values
+    T mixed;        ///< the memory's outputs, [rows, values_dim()]
+    T key_factors;  ///< of queries and keys, [2, key_dim]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

@@ -5,23 +5,23 @@
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_MAMBA_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_MAMBA_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "skald/base/numbers/kernel_limits.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/kernels/args.h"
 #include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct Mamba {
   static constexpr std::string_view kName = "Mamba";
@@ -77,8 +77,15 @@ struct Mamba {
     return {.state = Repeated(Sections(), static_cast<size_t>(state_dim + conv_width - 1))};
   }
 
-  /// Both projections; the convolution's outputs; time step's bottleneck, B and C; time steps; the scan's outputs.
-  std::array<size_t, 5> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+  template <class T>
+  struct Pieces {
+    T projected;   ///< both projections, [rows, 2 * inner_dim]
+    T convolved;   ///< the convolution's outputs, [rows, inner_dim]
+    T selection;   ///< the time step's bottleneck, B and C, [rows, time_step_rank + 2 * state_dim]
+    T time_steps;  ///< [rows, inner_dim]
+    T mixed;       ///< the scan's outputs, [rows, inner_dim]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

@@ -6,7 +6,6 @@
 #define SKALD_LAYERS_KINDS_RECURRENT_MAMBA2_H_
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -18,13 +17,14 @@
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/norms/rms_norm.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct Mamba2 {
   static constexpr std::string_view kName = "Mamba-2";
@@ -113,8 +113,13 @@ struct Mamba2 {
     return sections;
   }
 
-  /// The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.
-  std::array<size_t, 3> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+  template <class T>
+  struct Pieces {
+    T projected;  ///< gate, x, B, C, time steps, [rows, projected_dim()]
+    T convolved;  ///< the convolution's outputs, x, B and C
+    T mixed;      ///< the recurrence's outputs, [rows, width()]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

@@ -6,7 +6,6 @@
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_RG_LRU_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_RG_LRU_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,12 +14,13 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct RgLru {
   static constexpr std::string_view kName = "RG-LRU";
@@ -74,8 +74,14 @@ struct RgLru {
     return {.state = Repeated(Sections(), static_cast<size_t>(conv_width))};
   }
 
-  /// Both projections, gate first; the convolution's outputs; both gates; the recurrence's outputs.
-  std::array<size_t, 4> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+  template <class T>
+  struct Pieces {
+    T projected;  ///< both projections, gate first, [rows, 2 * width]
+    T convolved;  ///< the convolution's outputs, [rows, width]
+    T gates;      ///< [rows, 2 * width]
+    T mixed;      ///< the recurrence's outputs, [rows, width]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

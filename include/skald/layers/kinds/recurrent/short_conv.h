@@ -6,7 +6,6 @@
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_SHORT_CONV_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_SHORT_CONV_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -16,12 +15,13 @@
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct ShortConv {
   static constexpr std::string_view kName = "short convolution";
@@ -64,8 +64,12 @@ struct ShortConv {
   }
   constexpr StateSections PartitionState() const { return {.state = conv().PartitionState(Sections())}; }
 
-  /// The projections; the convolution's outputs.
-  std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+  template <class T>
+  struct Pieces {
+    T projected;  ///< [rows, 3 * width]
+    T mixed;      ///< the convolution's outputs, [rows, width]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

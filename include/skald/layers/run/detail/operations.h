@@ -10,7 +10,9 @@
 #include <algorithm>
 
 #include "skald/base/inline.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/base/threads/executor.h"
+#include "skald/base/threads/parallel.h"
 #include "skald/kernels/kernels.h"
 
 namespace skald {
@@ -111,16 +113,42 @@ SKALD_INLINE void Operations::Apply(FactorFunction function, float* values, size
   });
 }
 
-SKALD_INLINE void Operations::Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output) {
+SKALD_INLINE void Operations::FeedForward(const ActivationRef& gate, const Matrix& gate_up,
+                                          const std::vector<float>& gate_up_bias, const Matrix& down,
+                                          const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch,
+                                          float* gated, Rows output) {
+  const size_t width = gate_up.outputs() / 2;  // of this rank's columns, or of all
+  if (!gate.is_own() && width % kLanes == 0 && !gate_up.gathers_outputs() && adapted_ == nullptr) {
+    return FusedFeedForward(gate.ours(), gate_up, gate_up_bias, down, down_bias, input, rows, gated, output);
+  }
+  MatMul(gate_up, input, rows, gate_up_bias, {scratch, 2 * width});
+  Gate(gate, scratch, rows, width, gated);
+  MatMul(down, {gated, width}, rows, down_bias, output);
+}
+
+SKALD_INLINE void Operations::Gate(const ActivationRef& gate, const float* gate_up, size_t rows, size_t cols,
+                                   float* output) {
+  if (gate.is_own()) {
+    return ParallelFor(executor_, rows, kOwnActivationWork * cols, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        const float* const gates = gate_up + row * 2 * cols;
+        gate.Gate(gates, gates + cols, cols, output + row * cols);
+      }
+    });
+  }
   ParallelFor(executor_, rows, 2 * cols, [&](size_t begin, size_t end) {
     Kernels<>::Gate(
-        {.gate = gate, .gate_up = gate_up, .output = output, .cols = cols, .row_begin = begin, .row_end = end});
+        {.gate = gate.ours(), .gate_up = gate_up, .output = output, .cols = cols, .row_begin = begin, .row_end = end});
   });
 }
 
-SKALD_INLINE void Operations::Activate(Activation activation, float* values, size_t size) {
+SKALD_INLINE void Operations::Activate(const ActivationRef& activation, float* values, size_t size) {
+  if (activation.is_own()) {
+    return ParallelFor(executor_, size, kOwnActivationWork,
+                       [&](size_t begin, size_t end) { activation.Activate(values + begin, end - begin); });
+  }
   ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
-    Kernels<>::Activate({.activation = activation, .values = values, .begin = begin, .end = end});
+    Kernels<>::Activate({.activation = activation.ours(), .values = values, .begin = begin, .end = end});
   });
 }
 

@@ -8,8 +8,11 @@
 #include "skald/layers/spec/layer_spec.h"
 
 #include "skald/base/inline.h"
+#include "skald/layers/run/scratch.h"
 
 namespace skald {
+
+SKALD_INLINE void internal::Grow(Scratch& scratch, std::span<const size_t> floats) { scratch.Grow(floats); }
 
 SKALD_INLINE void LayerSpec::ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const {
   held_->ListParameters(weights, model_dim, list);

@@ -12,8 +12,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/text/message.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/spec/norm.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 
 namespace skald {

@@ -14,9 +14,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 
@@ -40,15 +38,19 @@ SKALD_INLINE void GatedDeltaNet::ListParameters(Weights& weights, size_t model_d
   if (!tiled && key_heads != value_heads) list.Assume(Assumption::kHeadsInGroups);
 }
 
-SKALD_INLINE std::array<size_t, 5> GatedDeltaNet::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-  return {rows * projected_dim(), rows * rate_count(), rows * conv().channels, rows * values_dim(),
-          2 * static_cast<size_t>(key_dim)};
+SKALD_INLINE auto GatedDeltaNet::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
+  return {.projected = rows * projected_dim(),
+          .rates = rows * rate_count(),
+          .convolved = rows * conv().channels,
+          .mixed = rows * values_dim(),
+          .key_factors = 2 * static_cast<size_t>(key_dim)};
 }
 
 SKALD_INLINE void GatedDeltaNet::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.state.rows(), v = values_dim();
-  const Rows projected = {run.scratch[0], projected_dim()}, mixed = {run.scratch[3], v};
-  const Rows rates = {run.scratch[1], rate_count()};
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const Rows projected = {scratch.projected, projected_dim()}, mixed = {scratch.mixed, v};
+  const Rows rates = {scratch.rates, rate_count()};
   run.ops.MatMul(weights.input, run.input, rows, {}, projected);
   run.ops.MatMul(weights.rates, run.input, rows, {}, rates);
   KeepInputs(run.state, projected, conv().channels);
@@ -63,8 +65,9 @@ SKALD_INLINE void GatedDeltaNet::Run(const Weights& weights, const LayerRun& run
 }
 
 SKALD_INLINE void GatedDeltaNet::Replay(const Weights& weights, const LayerRun& run) const {
-  const Rows projected = {run.scratch[0], projected_dim()}, mixed = {run.scratch[3], values_dim()};
-  const Rows rates = {run.scratch[1], rate_count()};
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const Rows projected = {scratch.projected, projected_dim()}, mixed = {scratch.mixed, values_dim()};
+  const Rows rates = {scratch.rates, rate_count()};
   TakeInputs(run.state, projected, conv().channels);
   TakeInputs(run.state, rates, rate_count(), conv().channels);
   Recur(weights, run, projected, rates, mixed);
@@ -99,7 +102,7 @@ SKALD_INLINE std::vector<Part> GatedDeltaNet::RateParts() const {
 
 SKALD_INLINE void GatedDeltaNet::Recur(const Weights& weights, const LayerRun& run, Rows projected, Rows rates,
                                        Rows mixed) const {
-  float* const convolved = run.scratch[2];
+  float* const convolved = run.scratch.As<Pieces>().convolved;
   conv().Run(weights.conv, run, projected, run.state.offset + memory_floats() * sizeof(float), convolved);
   NormalizeKeys(run, {convolved, conv().channels});
   Remember(weights, run, convolved, rates.data, mixed.data);
@@ -109,7 +112,8 @@ SKALD_INLINE void GatedDeltaNet::NormalizeKeys(const LayerRun& run, Rows convolv
   constexpr float kEpsilon = 1e-6f;
   const auto size = static_cast<size_t>(key_dim), heads = static_cast<size_t>(key_heads);
   const auto dim = static_cast<float>(key_dim);
-  const std::span<float> of_queries(run.scratch[4], size), of_keys(run.scratch[4] + size, size);
+  float* const factors = run.scratch.As<Pieces>().key_factors;
+  const std::span<float> of_queries(factors, size), of_keys(factors + size, size);
   std::ranges::fill(of_queries, 1.0f / dim);
   std::ranges::fill(of_keys, 1.0f / std::sqrt(dim));
   for (size_t head = 0; head < 2 * heads; ++head) {

@@ -9,11 +9,8 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/rows.h"
-#include "skald/layers/run/scratch.h"
-#include "skald/layers/spec/norm.h"
+#include "skald/kernels/args.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 
 namespace skald {
@@ -37,19 +34,19 @@ SKALD_INLINE void Mamba::ListParameters(Weights& weights, size_t model_dim, Para
   list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}}, {.output_units = units});
 }
 
-SKALD_INLINE std::array<size_t, 5> Mamba::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+SKALD_INLINE auto Mamba::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
   const size_t w = channels(), selected = static_cast<size_t>(time_step_rank + 2 * state_dim);
-  return {rows * 2 * w, rows * w, rows * selected, rows * w, rows * w};
+  return {.projected = rows * 2 * w,
+          .convolved = rows * w,
+          .selection = rows * selected,
+          .time_steps = rows * w,
+          .mixed = rows * w};
 }
 
 SKALD_INLINE void Mamba::Run(const Weights& weights, const LayerRun& run) const {
   const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
   const size_t rows = run.state.rows(), selected = rank + 2 * states, lane_groups = RoundUp(w, kLanes) / kLanes;
-  float* const projected = run.scratch[0];
-  float* const convolved = run.scratch[1];
-  float* const selection = run.scratch[2];
-  float* const time_steps = run.scratch[3];
-  float* const mixed = run.scratch[4];
+  const auto [projected, convolved, selection, time_steps, mixed] = run.scratch.As<Pieces>();
   run.ops.MatMul(weights.input, run.input, rows, {}, {projected, 2 * w});
   conv().Run(weights.conv, run, {projected, 2 * w}, run.state.offset + scan_floats() * sizeof(float), convolved);
   run.ops.MatMul(weights.selection, {convolved, w}, rows, {}, {selection, selected});

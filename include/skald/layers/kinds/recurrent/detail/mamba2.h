@@ -11,9 +11,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 
 namespace skald {
@@ -41,14 +39,15 @@ SKALD_INLINE void Mamba2::ListParameters(Weights& weights, size_t model_dim, Par
   if (!input_multipliers.empty() || output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
 }
 
-SKALD_INLINE std::array<size_t, 3> Mamba2::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-  return {rows * projected_dim(), rows * conv().channels, rows * width()};
+SKALD_INLINE auto Mamba2::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
+  return {.projected = rows * projected_dim(), .convolved = rows * conv().channels, .mixed = rows * width()};
 }
 
 SKALD_INLINE void Mamba2::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.state.rows(), w = width();
-  const Rows projected = {run.scratch[0], projected_dim()};
-  float* const mixed = run.scratch[2];
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const Rows projected = {scratch.projected, projected_dim()};
+  float* const mixed = scratch.mixed;
   run.ops.MatMul(weights.input, run.input, rows, {}, projected);
   if (!input_multipliers.empty()) MultiplySections(run, projected);
   KeepInputs(run.state, InputsIn(projected), input_floats());
@@ -64,9 +63,10 @@ SKALD_INLINE void Mamba2::Run(const Weights& weights, const LayerRun& run) const
 }
 
 SKALD_INLINE void Mamba2::Replay(const Weights& weights, const LayerRun& run) const {
-  const Rows projected = {run.scratch[0], projected_dim()};
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const Rows projected = {scratch.projected, projected_dim()};
   TakeInputs(run.state, InputsIn(projected), input_floats());
-  Recur(weights, run, projected, run.scratch[2]);
+  Recur(weights, run, projected, scratch.mixed);
 }
 
 SKALD_INLINE void Mamba2::MultiplySections(const LayerRun& run, Rows projected) const {
@@ -79,7 +79,7 @@ SKALD_INLINE void Mamba2::MultiplySections(const LayerRun& run, Rows projected) 
 }
 
 SKALD_INLINE void Mamba2::Recur(const Weights& weights, const LayerRun& run, Rows projected, float* mixed) const {
-  float* const convolved = run.scratch[1];
+  float* const convolved = run.scratch.As<Pieces>().convolved;
   conv().Run(weights.conv, run, InputsIn(projected), run.state.offset + scan_floats() * sizeof(float), convolved);
   Scan(weights, run, projected.data, convolved, mixed);
 }

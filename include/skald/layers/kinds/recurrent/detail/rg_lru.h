@@ -10,11 +10,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/rows.h"
-#include "skald/layers/run/scratch.h"
-#include "skald/layers/spec/norm.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 
 namespace skald {
@@ -44,16 +40,14 @@ SKALD_INLINE void RgLru::ListParameters(Weights& weights, size_t model_dim, Para
   list.PartitionVector(Repeated(Sections(), 2));
 }
 
-SKALD_INLINE std::array<size_t, 4> RgLru::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-  return {rows * 2 * channels(), rows * channels(), rows * 2 * channels(), rows * channels()};
+SKALD_INLINE auto RgLru::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
+  const size_t w = channels();
+  return {.projected = rows * 2 * w, .convolved = rows * w, .gates = rows * 2 * w, .mixed = rows * w};
 }
 
 SKALD_INLINE void RgLru::Run(const Weights& weights, const LayerRun& run) const {
   const size_t w = channels(), rows = run.state.rows(), lane_groups = RoundUp(w, kLanes) / kLanes;
-  float* const projected = run.scratch[0];
-  float* const convolved = run.scratch[1];
-  float* const gates = run.scratch[2];
-  float* const mixed = run.scratch[3];
+  const auto [projected, convolved, gates, mixed] = run.scratch.As<Pieces>();
   run.ops.MatMul(weights.input, run.input, rows, weights.input_bias, {projected, 2 * w});
   conv().Run(weights.conv, run, {projected + w, 2 * w}, run.state.offset + w * sizeof(float), convolved);
   run.ops.BlockMatMul(weights.gates, {convolved, w}, w, rows, weights.gate_bias, {gates, 2 * w},

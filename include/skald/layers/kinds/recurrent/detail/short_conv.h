@@ -8,10 +8,7 @@
 #include "skald/layers/kinds/recurrent/short_conv.h"
 
 #include "skald/base/inline.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/rows.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 
@@ -28,14 +25,15 @@ SKALD_INLINE void ShortConv::ListParameters(Weights& weights, size_t model_dim, 
   if (bias) list.AddVector(weights.output_bias, {{"conv.out_proj.bias", model_dim}});
 }
 
-SKALD_INLINE std::array<size_t, 2> ShortConv::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-  return {rows * 3 * channels(), rows * channels()};
+SKALD_INLINE auto ShortConv::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
+  return {.projected = rows * 3 * channels(), .mixed = rows * channels()};
 }
 
 SKALD_INLINE void ShortConv::Run(const Weights& weights, const LayerRun& run) const {
   const size_t w = channels(), rows = run.state.rows();
-  const Rows before = {run.scratch[0], 3 * w}, behind = {before.data + w, 3 * w}, values = {behind.data + w, 3 * w};
-  const Rows mixed = {run.scratch[1], w};
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const Rows before = {scratch.projected, 3 * w}, behind = {before.data + w, 3 * w}, values = {behind.data + w, 3 * w};
+  const Rows mixed = {scratch.mixed, w};
   run.ops.MatMul(weights.input, run.input, rows, weights.input_bias, before);
   run.ops.Multiply(values, before, rows, w);
   conv().Run(weights.conv, run, values, run.state.offset, mixed.data);

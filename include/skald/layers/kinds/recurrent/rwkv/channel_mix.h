@@ -6,7 +6,6 @@
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_RWKV_CHANNEL_MIX_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_RWKV_CHANNEL_MIX_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -16,11 +15,12 @@
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct RwkvChannelMix {
   static constexpr std::string_view kName = "RWKV-7 channel mix";
@@ -58,8 +58,12 @@ struct RwkvChannelMix {
     return part;
   }
 
-  /// The mixed rows; what lies between key and value.
-  std::array<size_t, 2> ScratchFloats(size_t rows, size_t model_dim) const;
+  template <class T>
+  struct Pieces {
+    T mixed;    ///< rows mixed with those before them, [rows, channels]
+    T between;  ///< key and value, [rows, width]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

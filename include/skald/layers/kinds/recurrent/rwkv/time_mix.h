@@ -7,25 +7,26 @@
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_RWKV_TIME_MIX_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_RWKV_TIME_MIX_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "skald/base/numbers/kernel_limits.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/kernels/args.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
-#include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+enum class FactorFunction : uint8_t;  // kernels/args.h
+struct LayerRun;                      // layers/run/layer_run.h
 
 struct RwkvTimeMix {
   static constexpr std::string_view kName = "RWKV-7 time mix";
@@ -103,8 +104,15 @@ struct RwkvTimeMix {
     return {.state = {{memory_floats(), units()}, {shift().state_floats()}}};
   }
 
-  /// Mixes; what they are projected to; what lies within a low-rank projection; how values blend; what heads give.
-  std::array<size_t, 5> ScratchFloats(size_t rows, size_t model_dim) const;
+  template <class T>
+  struct Pieces {
+    T shifted;    ///< mixes of rows with those before them, [rows, kMixes, model_dim]
+    T projected;  ///< what they are projected to, [rows, kMixes, heads * head_dim]
+    T low;        ///< within a low-rank projection, [rows, the highest rank]
+    T blend;      ///< how values blend with those of the first layer, [rows, heads * head_dim]
+    T mixed;      ///< what heads give, [rows, heads * head_dim]
+  };
+  Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

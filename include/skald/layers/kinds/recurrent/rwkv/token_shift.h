@@ -9,10 +9,11 @@
 #include <cstddef>
 #include <vector>
 
-#include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
+
+struct LayerRun;  // layers/run/layer_run.h
 
 struct TokenShift {
   size_t channels, mixes;

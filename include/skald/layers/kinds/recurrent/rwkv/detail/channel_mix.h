@@ -9,10 +9,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/numbers/activation.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/rows.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 
@@ -23,14 +20,13 @@ SKALD_INLINE void RwkvChannelMix::ListParameters(Weights& weights, size_t model_
   list.AddMatrix(weights.value, hidden, {{"ffn.value.weight", model_dim}}, {.input_units = ColumnUnits(hidden)});
 }
 
-SKALD_INLINE std::array<size_t, 2> RwkvChannelMix::ScratchFloats(size_t rows, size_t model_dim) const {
-  return {rows * model_dim, rows * static_cast<size_t>(width)};
+SKALD_INLINE auto RwkvChannelMix::ScratchFloats(size_t rows, size_t model_dim) const -> Pieces<size_t> {
+  return {.mixed = rows * model_dim, .between = rows * static_cast<size_t>(width)};
 }
 
 SKALD_INLINE void RwkvChannelMix::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.state.rows(), hidden = static_cast<size_t>(width);
-  float* const mixed = run.scratch[0];
-  float* const between = run.scratch[1];
+  const auto [mixed, between] = run.scratch.As<Pieces>();
   shift().Run(weights.mix, run, run.state.offset, mixed);
   run.ops.MatMul(weights.key, {mixed, run.model_dim}, rows, {}, {between, hidden});
   run.ops.Activate(Activation::kReluSquared, between, rows * hidden);

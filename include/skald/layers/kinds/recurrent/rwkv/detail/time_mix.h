@@ -11,9 +11,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/text/message.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 
@@ -46,18 +44,21 @@ SKALD_INLINE void RwkvTimeMix::ListParameters(Weights& weights, size_t model_dim
   list.AddMatrix(weights.output, c, {{"attn.o_proj.weight", model_dim}}, {.input_units = units()});
 }
 
-SKALD_INLINE std::array<size_t, 5> RwkvTimeMix::ScratchFloats(size_t rows, size_t model_dim) const {
+SKALD_INLINE auto RwkvTimeMix::ScratchFloats(size_t rows, size_t model_dim) const -> Pieces<size_t> {
   const auto widest = static_cast<size_t>(std::max({decay_rank, rate_rank, gate_rank, value_rank}));
-  return {rows * kMixes * model_dim, rows * kMixes * channels(), rows * widest, rows * channels(), rows * channels()};
+  return {.shifted = rows * kMixes * model_dim,
+          .projected = rows * kMixes * channels(),
+          .low = rows * widest,
+          .blend = rows * channels(),
+          .mixed = rows * channels()};
 }
 
 SKALD_INLINE void RwkvTimeMix::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.state.rows(), c = channels();
-  float* const blend = run.scratch[3];
-  float* const mixed = run.scratch[4];
-  const auto shifted = [&](size_t mix) { return Rows{run.scratch[0] + mix * run.model_dim, kMixes * run.model_dim}; };
-  const auto projected = [&](size_t mix) { return Rows{run.scratch[1] + mix * c, kMixes * c}; };
-  shift().Run(weights.mix, run, run.state.offset + memory_floats() * sizeof(float), run.scratch[0]);
+  const Pieces<float*> scratch = run.scratch.As<Pieces>();
+  const auto shifted = [&](size_t mix) { return Rows{scratch.shifted + mix * run.model_dim, kMixes * run.model_dim}; };
+  const auto projected = [&](size_t mix) { return Rows{scratch.projected + mix * c, kMixes * c}; };
+  shift().Run(weights.mix, run, run.state.offset + memory_floats() * sizeof(float), scratch.shifted);
   run.ops.MatMul(weights.receptance, shifted(kReceptance), rows, {}, projected(kReceptance));
   run.ops.MatMul(weights.key, shifted(kKey), rows, {}, projected(kKey));
   run.ops.MatMul(weights.value, shifted(kValue), rows, {}, projected(kValue));
@@ -67,10 +68,10 @@ SKALD_INLINE void RwkvTimeMix::Run(const Weights& weights, const LayerRun& run) 
   if (gives_values()) {
     run.ops.Copy(projected(kValue), rows, c, run.carried);
   } else {
-    Project(weights.blend, FactorFunction::kNone, run, shifted(kValue), {blend, c});
+    Project(weights.blend, FactorFunction::kNone, run, shifted(kValue), {scratch.blend, c});
   }
-  Mix(weights, run, blend, mixed);
-  run.ops.MatMul(weights.output, {mixed, c}, rows, {}, run.output);
+  Mix(weights, run, scratch.blend, scratch.mixed);
+  run.ops.MatMul(weights.output, {scratch.mixed, c}, rows, {}, run.output);
 }
 
 SKALD_INLINE void RwkvTimeMix::ListLowRank(LowRank& weights, std::string_view name, int rank, size_t model_dim,
@@ -84,7 +85,7 @@ SKALD_INLINE void RwkvTimeMix::ListLowRank(LowRank& weights, std::string_view na
 SKALD_INLINE void RwkvTimeMix::Project(const LowRank& weights, FactorFunction function, const LayerRun& run, Rows input,
                                        Rows output) const {
   const size_t rows = run.state.rows(), rank = weights.down.outputs();
-  float* const between = run.scratch[2];
+  float* const between = run.scratch.As<Pieces>().low;
   run.ops.MatMul(weights.down, input, rows, {}, {between, rank});
   if (function != FactorFunction::kNone) run.ops.Apply(function, between, rows * rank);
   run.ops.MatMul(weights.up, {between, rank}, rows, weights.bias, output);
@@ -93,7 +94,7 @@ SKALD_INLINE void RwkvTimeMix::Project(const LowRank& weights, FactorFunction fu
 SKALD_INLINE void RwkvTimeMix::Mix(const Weights& weights, const LayerRun& run, const float* blend,
                                    float* mixed) const {
   const size_t rows = run.state.rows(), runs = run.state.runs.size(), dim = static_cast<size_t>(head_dim);
-  run.ops.TimeMix({.input = run.scratch[1],
+  run.ops.TimeMix({.input = run.scratch.As<Pieces>().projected,
                    .first_values = gives_values() ? nullptr : run.carried.data,
                    .first_stride = run.carried.stride,
                    .blend = gives_values() ? nullptr : blend,

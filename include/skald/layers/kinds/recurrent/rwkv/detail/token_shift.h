@@ -9,8 +9,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/run/operations.h"
-#include "skald/layers/run/rows.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/layers/kinds/gated_feed_forward.h.
+
+#ifndef SKALD_LAYERS_KINDS_DETAIL_GATED_FEED_FORWARD_H_
+#define SKALD_LAYERS_KINDS_DETAIL_GATED_FEED_FORWARD_H_
+
+#include "skald/layers/kinds/gated_feed_forward.h"
+
+#include "skald/base/inline.h"
+#include "skald/layers/run/layer_run.h"
+
+namespace skald::internal {
+
+SKALD_INLINE void ListGatedFeedForward(GatedFeedForwardWeights& weights, size_t width, bool bias, size_t model_dim,
+                                       ParameterList& list) {
+  const size_t units = ColumnUnits(width);
+  list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", width}, {"mlp.up_proj.weight", width}},
+                 {.output_units = units});
+  list.AddMatrix(weights.down, width, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
+  if (!bias) return;
+  list.AddPartitionedVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", width}, {"mlp.up_proj.bias", width}}, units);
+  list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
+}
+
+SKALD_INLINE void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width,
+                                      const ActivationRef& activation, float gate_multiplier, const LayerRun& run) {
+  const size_t rows = run.rows.size();
+  const auto [gate_up, gated] = run.scratch.As<GatedFeedForward::Pieces>();
+  if (gate_multiplier == 1.0f) {
+    return run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias,
+                               run.input, rows, gate_up, gated, run.output);
+  }
+  run.ops.MatMul(weights.gate_up, run.input, rows, weights.gate_up_bias, {gate_up, 2 * width});
+  run.ops.Scale({gate_up, 2 * width}, rows, width, gate_multiplier);
+  run.ops.Gate(activation, gate_up, rows, width, gated);
+  run.ops.MatMul(weights.down, {gated, width}, rows, weights.down_bias, run.output);
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_LAYERS_KINDS_DETAIL_GATED_FEED_FORWARD_H_
