@@ -30,7 +30,7 @@ struct Matrices {
   Matrices(DType type, size_t units, const RankShare& share) {
     ParameterList list;
     list.SetShare(share);
-    for (Matrix& matrix : matrices) list.AddMatrix(matrix, kCols, {{"a", kOutputs}}, {.input_units = units});
+    for (Matrix& matrix : matrices) list.AddMatrix(matrix, {kCols, units}, {{"a", kOutputs}});
     ThreadPool alone(1);
     FillWithRandom(list, 7, type, ExecutorRef(alone));
   }

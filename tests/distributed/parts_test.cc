@@ -52,10 +52,10 @@ TEST_CASE("items are partitioned one after the other, to the first ranks more th
 }
 
 // Sections as some vector may have, from a seed.
-std::vector<PartitionedSection> SomeSections(uint32_t seed) {
+std::vector<Axis> SomeSections(uint32_t seed) {
   std::mt19937 random(seed);
-  std::vector<PartitionedSection> sections(1 + random() % 5);
-  for (PartitionedSection& section : sections) {
+  std::vector<Axis> sections(1 + random() % 5);
+  for (Axis& section : sections) {
     section.units = random() % 7;
     section.sharers = 1 + random() % 3;
     section.is_copied = random() % 2 == 0;
@@ -65,7 +65,7 @@ std::vector<PartitionedSection> SomeSections(uint32_t seed) {
 }
 
 // Whether each element of a section, the first of which is number `first`, is where it belongs: `found` counts ranks.
-void CheckSection(const PartitionedSection& section, std::span<const size_t> found, size_t ranks) {
+void CheckSection(const Axis& section, std::span<const size_t> found, size_t ranks) {
   const bool is_partitioned = ArePartitioned(section, ranks), is_copied = section.is_copied && section.units < ranks;
   if (!is_partitioned || !is_copied) {
     CHECK(std::ranges::count(found, is_partitioned ? 1u : ranks) == std::ssize(found));
@@ -79,9 +79,9 @@ void CheckSection(const PartitionedSection& section, std::span<const size_t> fou
 
 TEST_CASE("each element of sections is on one rank where they are partitioned, on those that share it, or on all") {
   for (uint32_t seed = 0; seed < 400; ++seed) {
-    const std::vector<PartitionedSection> sections = SomeSections(seed);
+    const std::vector<Axis> sections = SomeSections(seed);
     size_t all = 0;
-    for (const PartitionedSection& section : sections) all += section.size;
+    for (const Axis& section : sections) all += section.size;
     for (const size_t ranks : {1u, 2u, 3u, 5u, 8u}) {
       std::vector<size_t> found(all);
       for (size_t rank = 0; rank < ranks; ++rank) {
@@ -93,7 +93,7 @@ TEST_CASE("each element of sections is on one rank where they are partitioned, o
         CHECK(size == PartitionedSize(sections, {rank, ranks}));
       }
       size_t first = 0;
-      for (const PartitionedSection& section : sections) {
+      for (const Axis& section : sections) {
         CheckSection(section, std::span(found).subspan(first, section.size), ranks);
         first += section.size;
       }
@@ -107,14 +107,13 @@ struct PartitionedWeights {
   std::vector<Matrix> blocks;
 
   PartitionedWeights(uint32_t seed, const RankShare& share) {
-    const std::vector<PartitionedSection> sections = SomeSections(seed);
+    const std::vector<Axis> sections = SomeSections(seed);
     size_t size = 0;
-    for (const PartitionedSection& section : sections) size += section.size;
+    for (const Axis& section : sections) size += section.size;
     ParameterList list;
     list.SetShare(share);
-    list.AddVector(vector, {{"vector", size}});
-    list.PartitionVector(sections);
-    list.AddBlocks(blocks, 5, 3, {{"one", 2}, {"other", 2}}, 5);
+    list.AddArray(vector, {{"vector", {size}}}, {}, {}, sections);
+    list.AddBlocks(blocks, {5, 5}, 3, {{"one", 2}, {"other", 2}});
     ThreadPool pool(1);
     FillWithRandom(list, seed, DType::kF32, ExecutorRef(pool));
   }
@@ -147,10 +146,10 @@ TEST_CASE("parts of vectors and of block-diagonal matrices are those of the whol
 
 // Rows of a divided matrix that other ranks have besides the first that has them.
 size_t RowsRepeated(const MatrixParameter& matrix, size_t ranks) {
-  const std::vector<PartitionedSection> sections = internal::SectionsOf(matrix);
+  const std::vector<Axis> sections = internal::RowAxesOf(matrix);
   if (!ArePartitioned(sections, ranks)) return 0;
   size_t rows = 0;
-  for (const PartitionedSection& section : sections) {
+  for (const Axis& section : sections) {
     if (!ArePartitioned(section, ranks)) {
       rows += (ranks - 1) * section.size;
     } else if (section.is_copied && section.units < ranks) {

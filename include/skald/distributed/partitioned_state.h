@@ -36,14 +36,14 @@ class PartitionedState {
  private:
   static std::vector<BlockGeometry> GeometriesOf(const CacheLayout& layout, const RuntimeConfig& runtime);
 
-  void ListSections(const ModelSpec& spec);
+  void ListAxes(const ModelSpec& spec);
 
   /// Calls run(offset in the part, offset in the whole, bytes).
   template <class Run>
   void ForEachRun(size_t group, size_t rank, Run run) const;
 
   template <class Run>
-  void ForEachSection(size_t group, size_t rank, Run run) const;
+  void ForEachPart(size_t group, size_t rank, Run run) const;
 
   template <class Run>
   void ForEachRunOfHeads(size_t group, size_t rank, Run run) const;
@@ -52,7 +52,7 @@ class PartitionedState {
   std::vector<BlockGeometry> wholes_;              ///< [groups]
   std::vector<std::vector<BlockGeometry>> parts_;  ///< [ranks][groups]
   /// [groups][layers], of what is no attention's.
-  std::vector<std::vector<std::vector<PartitionedSection>>> sections_;
+  std::vector<std::vector<std::vector<Axis>>> axes_;
 };
 
 }  // namespace skald::internal

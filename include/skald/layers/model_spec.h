@@ -213,10 +213,10 @@ size_t CarriedDim(const ModelSpec& spec);
 /// say.
 constexpr CacheGroup PartOfState(const LayerSpec& layer, const RankShare& share) {
   CacheGroup part = *layer.State();
-  const StateSections sections = layer.PartitionState();
+  const StateAxes axes = layer.AxesOfState();
   part.kv_heads = layer.OfRank(share).State()->kv_heads;
-  part.state_floats = static_cast<uint32_t>(PartitionedSize(sections.state, share));
-  if (part.input_floats > 0) part.input_floats = static_cast<uint32_t>(PartitionedSize(sections.inputs, share));
+  part.state_floats = static_cast<uint32_t>(PartitionedSize(axes.state, share));
+  if (part.input_floats > 0) part.input_floats = static_cast<uint32_t>(PartitionedSize(axes.inputs, share));
   return part;
 }
 

@@ -40,7 +40,7 @@ struct Interleaved {
 /// Llama lineage; tensor_names.h translates them.
 struct Part {
   std::string name;
-  size_t rows;
+  Axis rows;
   size_t head_dim = 0;  ///< rows of each head, if RoPE rotates them
   std::optional<ExpertIndex> expert = {};
   Interleaved interleaved = {};  ///< in tensors whose names say that they are interleaved (Renaming)
@@ -62,23 +62,15 @@ struct RandomRange {
 /// A function applied to the floats of a vector once they are read.
 using Conversion = std::function<void(std::vector<float>&)>;
 
-/// How a matrix is partitioned among ranks by units of a layer: heads, say, or columns of a feed-forward layer. If
-/// there are fewer units than ranks, or none are named, all rows are partitioned alike and every rank gets all outputs.
-struct Partitioning {
-  size_t output_units = 0;   ///< units that the rows of each part are partitioned by; each rank keeps its units' rows
-  size_t input_units = 0;    ///< units that the columns are partitioned by: each rank has the inputs of its own units
-  size_t input_tiles = 1;    ///< consecutive tiles of columns, each of which is partitioned by these units
-  size_t input_sharers = 1;  ///< ranks that may share a unit (PartitionedSection)
-  std::vector<PartitionedSection> sections = {};  ///< of the rows, if these are not the parts
-};
-
-/// The matrices [rows, cols] of `parts`, stacked.
+/// The matrices [rows, cols] of `parts`, stacked. Ranks partition its rows and columns by their labels. Where the label
+/// of columns partitions them, each rank has the inputs of its own columns; where no label of rows does, all rows are
+/// partitioned alike and every rank is given all outputs.
 struct MatrixParameter {
   Matrix* target;
-  size_t cols;
+  Axis cols;
   std::vector<Part> parts;
-  std::optional<DType> dtype = {};  ///< packed type whatever the others'; small, every rank has all of it
-  Partitioning partitioning = {};
+  std::optional<DType> dtype = {};  ///< its packed type, independent of the others; small, and every rank has all of it
+  std::vector<Axis> row_axes = {};  ///< where the parts have more axes, or fewer, than each its own
 
   size_t rows() const;
 };
@@ -98,8 +90,8 @@ struct VectorParameter {
   std::vector<ArrayPart> parts;
   RandomRange random;
   Conversion convert = {};
-  bool may_be_converted = false;                  ///< some files store the converted values
-  std::vector<PartitionedSection> sections = {};  ///< of the elements after conversion; none: every rank has all
+  bool may_be_converted = false;  ///< some files store the converted values
+  std::vector<Axis> axes = {};    ///< of the elements after conversion; none: every rank has all
 
   size_t size() const;
 };
@@ -135,21 +127,18 @@ class ParameterList {
   /// Layer that the parameters added from now on belong to.
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
-  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, std::optional<DType> dtype = {});
-  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Partitioning partitioning);
-  /// Makes room for as many matrices as are here; they are multiplied together, by Operations::BlockMatMul. The blocks
-  /// of each part are partitioned among ranks in `units`; 0: every rank has all.
-  void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts, size_t units = 0);
-  void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {});
+  void AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts, std::vector<Axis> row_axes = {});
+  void AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts, DType dtype);
+  /// Makes room for as many matrices as are here; they are multiplied together, by Operations::BlockMatMul. `count` is
+  /// the axis of the blocks of each part.
+  void AddBlocks(std::vector<Matrix>& targets, Axis count, size_t cols, std::vector<Part> parts);
+  /// `axes` are those of the elements after conversion; none: every rank has all.
+  void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {},
+                std::vector<Axis> axes = {});
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {});
-  /// A vector that belongs to the outputs of a matrix, each part partitioned among ranks by the same units.
-  void AddPartitionedVector(std::vector<float>& target, const std::vector<Part>& parts, size_t units,
-                            RandomRange random = {});
-  /// Sets how the vector that was added last is partitioned among ranks.
-  void PartitionVector(std::vector<PartitionedSection> sections);
-  void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset);
+  void AddNorm(std::vector<float>& target, std::string_view name, Axis size, bool unit_offset);
   /// The factor of time steps, given as a logarithm.
-  void AddDecay(std::vector<float>& target, std::string name, size_t size, RandomRange random);
+  void AddDecay(std::vector<float>& target, std::string name, Axis size, RandomRange random);
   void Assume(Assumption assumption) { assumptions_.push_back(assumption); }
   void AllowUnused(std::string name) { unused_.emplace_back(layer_, std::move(name)); }
   void AllowCopy(std::string name, std::string original) { copies_.emplace_back(std::move(name), std::move(original)); }
@@ -159,8 +148,6 @@ class ParameterList {
   void Add(Value value);
 
   void MayBeConverted(Conversion convert);
-
-  static std::vector<ArrayPart> ArraysOf(const std::vector<Part>& parts);
 
   RankShare share_;
   std::optional<size_t> layer_;

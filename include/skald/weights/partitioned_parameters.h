@@ -25,7 +25,7 @@ struct PartitionedRows {
 };
 
 /// How the rows of a matrix are partitioned.
-std::vector<PartitionedSection> SectionsOf(const MatrixParameter& matrix);
+std::vector<Axis> RowAxesOf(const MatrixParameter& matrix);
 
 PartitionedRows RowsHere(const MatrixParameter& matrix, const RankShare& share);
 

@@ -39,31 +39,51 @@ constexpr PartitionedRange Partition(size_t count, const RankShare& share) {
 /// them.
 constexpr bool ArePartitioned(size_t units, size_t ranks) { return ranks > 1 && units >= ranks; }
 
-/// Consecutive rows or elements in `units` of equal size that are partitioned; 0: every rank has all of them.
-struct PartitionedSection {
-  size_t size = 0, units = 0;
-  /// How many ranks may share a unit if there are fewer units than ranks: each rank has one of at least as many parts
-  /// of it, or a copy of the unit.
+/// An axis of a parameter or of a state: how many elements it has, and what these belong to, heads or columns, say, of
+/// which ranks have some each. A layer labels its sizes so, and what a rank has of all that is as long follows. A
+/// number alone is an axis that is not partitioned: every rank has all of it.
+struct Axis {
+  size_t size = 0;
+  size_t units = 0;  ///< of equal size, which stay whole; 0: the axis is not partitioned
+  /// How many ranks may share a unit where there are fewer units than ranks: each has one of as many parts of it at
+  /// least, or a copy of the unit.
   size_t sharers = 1;
   bool is_copied = false;
+  size_t tiles = 1;  ///< of equal size, one after the other, each of which has all units
+
+  constexpr Axis() = default;
+  constexpr Axis(size_t elements, size_t of_units = 0, size_t most_sharers = 1,
+                 bool copied = false)  // NOLINT: a number
+      : size(elements), units(of_units), sharers(most_sharers), is_copied(copied) {}
+  constexpr operator size_t() const { return size; }  // NOLINT: the same
+
+  /// The axis so many times over.
+  constexpr Axis Times(size_t count) const {
+    Axis all = *this;
+    all.size *= count, all.tiles *= count;
+    return all;
+  }
+
+  constexpr Axis Tile() const { return {size / tiles, units, sharers, is_copied}; }
 };
 
-constexpr bool ArePartitioned(const PartitionedSection& section, size_t ranks) {
-  return ArePartitioned(section.units * section.sharers, ranks);
+constexpr bool ArePartitioned(const Axis& axis, size_t ranks) {
+  return ArePartitioned(axis.units * axis.sharers, ranks);
 }
 
-/// Whether any of the sections is partitioned.
-constexpr bool ArePartitioned(std::span<const PartitionedSection> sections, size_t ranks) {
-  for (const PartitionedSection& section : sections) {
-    if (ArePartitioned(section, ranks)) return true;
+/// Whether any of the axes is partitioned.
+constexpr bool ArePartitioned(std::span<const Axis> axes, size_t ranks) {
+  for (const Axis& axis : axes) {
+    if (ArePartitioned(axis, ranks)) return true;
   }
   return false;
 }
 
-/// Returns a rank's part of a section.
-constexpr PartitionedRange Partition(const PartitionedSection& section, const RankShare& share) {
-  if (!ArePartitioned(section, share.ranks)) return {0, section.size};
-  const size_t units = section.units, unit = section.size / units;
+/// Returns what a rank has of each tile of an axis.
+constexpr PartitionedRange Partition(const Axis& axis, const RankShare& share) {
+  const size_t size = axis.size / axis.tiles;
+  if (!ArePartitioned(axis, share.ranks)) return {0, size};
+  const size_t units = axis.units, unit = size / units;
   if (units >= share.ranks) {
     const auto [begin, end] = Partition(units, share);
     return {begin * unit, end * unit};
@@ -71,36 +91,37 @@ constexpr PartitionedRange Partition(const PartitionedSection& section, const Ra
   // Consecutive ranks share a unit.
   const auto first_rank = [&](size_t number) { return (number * share.ranks + units - 1) / units; };
   const size_t own = share.rank * units / share.ranks, first = first_rank(own), begin = own * unit;
-  if (section.is_copied) return {begin, begin + unit};
-  const PartitionedRange parts = Partition(section.sharers, {share.rank - first, first_rank(own + 1) - first});
-  const size_t part = unit / section.sharers;
+  if (axis.is_copied) return {begin, begin + unit};
+  const PartitionedRange parts = Partition(axis.sharers, {share.rank - first, first_rank(own + 1) - first});
+  const size_t part = unit / axis.sharers;
   return {begin + parts.begin * part, begin + parts.end * part};
 }
 
-/// Returns a rank's part of each of some consecutive sections, as places in all of them together.
-constexpr std::vector<PartitionedRange> PartitionEach(std::span<const PartitionedSection> sections,
-                                                      const RankShare& share) {
+/// Returns what a rank has of some axes that follow each other: places in all of them together, in rising order.
+constexpr std::vector<PartitionedRange> PartitionEach(std::span<const Axis> axes, const RankShare& share) {
   std::vector<PartitionedRange> ranges;
   size_t first = 0;
-  for (const PartitionedSection& section : sections) {
-    const auto [begin, end] = Partition(section, share);
-    ranges.push_back({first + begin, first + end});
-    first += section.size;
+  for (const Axis& axis : axes) {
+    const auto [begin, end] = Partition(axis, share);
+    for (size_t tile = 0; tile < axis.tiles; ++tile) {
+      ranges.push_back({first + begin, first + end});
+      first += axis.size / axis.tiles;
+    }
   }
   return ranges;
 }
 
-/// Returns the sections `count` times over.
-constexpr std::vector<PartitionedSection> Repeated(std::span<const PartitionedSection> sections, size_t count) {
-  std::vector<PartitionedSection> all;
-  for (size_t i = 0; i < count; ++i) all.insert(all.end(), sections.begin(), sections.end());
-  return all;
+/// Returns how much of the axes a rank has.
+constexpr size_t PartitionedSize(std::span<const Axis> axes, const RankShare& share) {
+  size_t sum = 0;
+  for (const PartitionedRange& range : PartitionEach(axes, share)) sum += range.size();
+  return sum;
 }
 
-/// Returns how many elements of the sections a rank has.
-constexpr size_t PartitionedSize(std::span<const PartitionedSection> sections, const RankShare& share) {
+/// Returns the size of some axes together.
+constexpr size_t SizeOf(std::span<const Axis> axes) {
   size_t sum = 0;
-  for (const PartitionedRange& range : PartitionEach(sections, share)) sum += range.size();
+  for (const Axis& axis : axes) sum += axis.size;
   return sum;
 }
 

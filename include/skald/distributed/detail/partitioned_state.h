@@ -22,7 +22,7 @@ SKALD_INLINE PartitionedState::PartitionedState(const ModelSpec& spec, size_t ra
     : whole_(LayoutOf(spec)) {
   wholes_ = GeometriesOf(whole_, runtime);
   for (size_t r = 0; r < ranks; ++r) parts_.push_back(GeometriesOf(LayoutOf(spec, {r, ranks}), runtime));
-  ListSections(spec);
+  ListAxes(spec);
 }
 
 SKALD_INLINE void PartitionedState::Join(size_t group, size_t rank, const std::byte* part, std::byte* whole) const {
@@ -46,17 +46,17 @@ SKALD_INLINE std::vector<BlockGeometry> PartitionedState::GeometriesOf(const Cac
   return geometries;
 }
 
-SKALD_INLINE void PartitionedState::ListSections(const ModelSpec& spec) {
-  sections_.resize(whole_.groups().size());
+SKALD_INLINE void PartitionedState::ListAxes(const ModelSpec& spec) {
+  axes_.resize(whole_.groups().size());
   auto slot = whole_.layers().begin();
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
       if (!layer.State()) continue;
       const uint32_t group = slot++->group;
-      StateSections sections = layer.PartitionState();
-      sections_[group].push_back(std::move(sections.state));
+      StateAxes axes = layer.AxesOfState();
+      axes_[group].push_back(std::move(axes.state));
       if (!whole_.groups()[group].is_replayed()) continue;
-      sections_[whole_.InputsOf(group)].push_back(std::move(sections.inputs));
+      axes_[whole_.InputsOf(group)].push_back(std::move(axes.inputs));
     }
   }
 }
@@ -64,15 +64,15 @@ SKALD_INLINE void PartitionedState::ListSections(const ModelSpec& spec) {
 template <class Run>
 void PartitionedState::ForEachRun(size_t group, size_t rank, Run run) const {
   if (!is_partitioned(group)) return run(0, 0, whole_bytes(group));
-  whole_.groups()[group].is_attention() ? ForEachRunOfHeads(group, rank, run) : ForEachSection(group, rank, run);
+  whole_.groups()[group].is_attention() ? ForEachRunOfHeads(group, rank, run) : ForEachPart(group, rank, run);
 }
 
 template <class Run>
-void PartitionedState::ForEachSection(size_t group, size_t rank, Run run) const {
+void PartitionedState::ForEachPart(size_t group, size_t rank, Run run) const {
   const BlockGeometry &part = parts_[rank][group], &whole = wholes_[group];
   for (size_t layer = 0; layer < whole.layers; ++layer) {
     size_t in_part = part.StateOffset(layer);
-    for (const PartitionedRange& range : PartitionEach(sections_[group][layer], {rank, ranks()})) {
+    for (const PartitionedRange& range : PartitionEach(axes_[group][layer], {rank, ranks()})) {
       run(in_part, whole.StateOffset(layer) + range.begin * sizeof(float), range.size() * sizeof(float));
       in_part += range.size() * sizeof(float);
     }
@@ -83,7 +83,7 @@ template <class Run>
 void PartitionedState::ForEachRunOfHeads(size_t group, size_t rank, Run run) const {
   const BlockGeometry &part = parts_[rank][group], &whole = wholes_[group];
   // As attention partitions them: ranks that share a head have all of it.
-  const PartitionedSection heads_of_all = {whole.kv_heads, whole.kv_heads, ranks(), /*is_copied=*/true};
+  const Axis heads_of_all = {whole.kv_heads, whole.kv_heads, ranks(), /*is_copied=*/true};
   const size_t first = Partition(heads_of_all, {rank, ranks()}).begin;
   // Heads follow each other in each of a layer's arrays.
   const auto heads = [&](size_t in_part, size_t in_whole, size_t bytes, size_t whole_bytes) {

@@ -134,12 +134,9 @@ struct Attention {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Kv heads, each with the query heads that it serves, or some of these.
-  constexpr Attention OfRank(const RankShare& share) const {
-    Attention part = *this;
-    part.heads = static_cast<int>(Partition(Queries(1), share).size());
-    part.kv_heads = static_cast<int>(Partition(Keys(1), share).size());
-    return part;
+  constexpr void VisitAxes(auto visit) const {
+    visit(&Attention::heads, QueryHeads(1));
+    visit(&Attention::kv_heads, KVHeads(1));
   }
 
   template <class T>
@@ -154,19 +151,16 @@ struct Attention {
  private:
   constexpr bool shares() const { return shared_layer >= 0; }
 
-  /// Partitioned among ranks: kv heads. Ranks that share one have some of its query heads each, except if a norm is
-  /// over all keys, which should be there once.
-  constexpr size_t units() const { return static_cast<size_t>(kv_heads); }
+  /// So many elements of each query head, and of each kv head: a rank has kv heads, each with the query heads that it
+  /// serves. Ranks that share a kv head have some of its query heads each, but where a norm is over all keys, which
+  /// should be there once.
   constexpr size_t sharers() const { return projection_norm ? 1 : static_cast<size_t>(heads / kv_heads); }
-  constexpr PartitionedSection Queries(size_t of_head) const {
-    return {static_cast<size_t>(heads) * of_head, units(), sharers()};
+  constexpr Axis QueryHeads(size_t of_head) const {
+    return {static_cast<size_t>(heads) * of_head, static_cast<size_t>(kv_heads), sharers()};
   }
-  constexpr PartitionedSection Keys(size_t of_head) const {
-    return {units() * of_head, units(), sharers(), /*is_copied=*/true};
+  constexpr Axis KVHeads(size_t of_head) const {
+    return {static_cast<size_t>(kv_heads) * of_head, static_cast<size_t>(kv_heads), sharers(), /*copied=*/true};
   }
-
-  /// Queries, keys, values and gates, as their rows lie in weights.qkv.
-  std::vector<PartitionedSection> Sections() const;
 
   constexpr CacheGroup KeysAndValues() const {
     return {.kv_heads = static_cast<uint32_t>(kv_heads),

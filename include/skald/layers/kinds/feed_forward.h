@@ -13,7 +13,7 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/text/fixed_text.h"
-#include "skald/layers/kinds/partitioned_columns.h"
+#include "skald/layers/kinds/columns.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -31,7 +31,8 @@ struct FeedForwardWeights {
 
 namespace internal {
 
-void ListFeedForward(FeedForwardWeights& weights, size_t width, bool bias, size_t model_dim, ParameterList& list);
+void ListFeedForward(FeedForwardWeights& weights, const Axis& columns, bool bias, size_t model_dim,
+                     ParameterList& list);
 
 void RunFeedForward(const FeedForwardWeights& weights, size_t width, const ActivationRef& activation,
                     const LayerRun& run);
@@ -66,14 +67,10 @@ struct FeedForwardWith {
   using Weights = FeedForwardWeights;
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    internal::ListFeedForward(weights, static_cast<size_t>(width), bias, model_dim, list);
+    internal::ListFeedForward(weights, Columns(width), bias, model_dim, list);
   }
 
-  constexpr FeedForwardWith OfRank(const RankShare& share) const {
-    FeedForwardWith part = *this;
-    part.width = PartitionedWidth(width, share);
-    return part;
-  }
+  constexpr void VisitAxes(auto visit) const { visit(&FeedForwardWith::width, Columns(width)); }
 
   template <class T>
   struct Pieces {

@@ -15,7 +15,7 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/text/fixed_text.h"
 #include "skald/base/visit_unless.h"
-#include "skald/layers/kinds/partitioned_columns.h"
+#include "skald/layers/kinds/columns.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -33,7 +33,7 @@ struct GatedFeedForwardWeights {
 
 namespace internal {
 
-void ListGatedFeedForward(GatedFeedForwardWeights& weights, size_t width, bool bias, size_t model_dim,
+void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns, bool bias, size_t model_dim,
                           ParameterList& list);
 
 void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width, const ActivationRef& activation,
@@ -69,15 +69,11 @@ struct GatedFeedForwardWith {
   using Weights = GatedFeedForwardWeights;
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    internal::ListGatedFeedForward(weights, static_cast<size_t>(width), bias, model_dim, list);
+    internal::ListGatedFeedForward(weights, Columns(width), bias, model_dim, list);
     if (gate_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
   }
 
-  constexpr GatedFeedForwardWith OfRank(const RankShare& share) const {
-    GatedFeedForwardWith part = *this;
-    part.width = PartitionedWidth(width, share);
-    return part;
-  }
+  constexpr void VisitAxes(auto visit) const { visit(&GatedFeedForwardWith::width, Columns(width)); }
 
   template <class T>
   struct Pieces {

@@ -98,12 +98,8 @@ struct LatentAttention {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Heads. The latents, which all of them read, are every rank's.
-  constexpr LatentAttention OfRank(const RankShare& share) const {
-    LatentAttention part = *this;
-    if (ArePartitioned(head_count(), share.ranks)) part.heads = static_cast<int>(Partition(head_count(), share).size());
-    return part;
-  }
+  /// The latents, which all heads read, are every rank's.
+  constexpr void VisitAxes(auto visit) const { visit(&LatentAttention::heads, Heads(1)); }
 
   template <class T>
   struct Pieces {
@@ -122,10 +118,10 @@ struct LatentAttention {
  private:
   constexpr size_t head_count() const { return static_cast<size_t>(heads); }
   size_t key_dim() const { return static_cast<size_t>(rope_dim + latent_dim); }
-  size_t values_dim() const { return head_count() * static_cast<size_t>(value_dim); }
+  size_t values_dim() const { return Heads(static_cast<size_t>(value_dim)); }
 
-  /// How matrices that have so many rows for each head are partitioned.
-  Partitioning ByHeads(size_t of_head) const { return {.sections = {{head_count() * of_head, head_count()}}}; }
+  /// So many elements of each head.
+  constexpr Axis Heads(size_t of_head) const { return {head_count() * of_head, head_count()}; }
 
   /// The rows of all heads that begin at `begin` in their head. In files, rows that RoPE rotates come after the others.
   std::vector<Part> QueryParts(size_t begin, size_t count, size_t turned) const;

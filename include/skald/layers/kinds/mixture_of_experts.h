@@ -20,8 +20,8 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
+#include "skald/layers/kinds/columns.h"
 #include "skald/layers/kinds/expert_router.h"
-#include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
@@ -119,10 +119,12 @@ struct MixtureOfExperts {
 
   /// The columns of every expert: how many rows choose an expert of its own would leave ranks idle. The router is
   /// small, and every rank's.
+  constexpr void VisitAxes(auto visit) const {
+    visit(&MixtureOfExperts::width, Columns(width));
+    visit(&MixtureOfExperts::shared_width, Columns(shared_width));
+  }
   constexpr MixtureOfExperts OfRank(const RankShare& share) const {
-    MixtureOfExperts part = *this;
-    part.width = PartitionedWidth(width, share);
-    part.shared_width = shared_width > 0 ? PartitionedWidth(shared_width, share) : 0;
+    MixtureOfExperts part = PartOf(*this, share);
     part.whole_width = std::max(width, shared_width);
     return part;
   }

@@ -54,7 +54,7 @@ struct NormedFeedForward {
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
   constexpr NormedFeedForward OfRank(const RankShare& share) const {
-    return {.dense = dense.OfRank(share), .experts = experts.OfRank(share), .epsilon = epsilon};
+    return {.dense = PartOf(dense, share), .experts = experts.OfRank(share), .epsilon = epsilon};
   }
 
   template <class T>

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
 #include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
@@ -39,7 +40,7 @@ struct RmsNorm {
   /// The factors, [size], or empty: with unit_offset they are one plus the parameter, so that kernels know one form.
   using Weights = std::vector<float>;
 
-  void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const;
+  void ListParameters(Weights& weights, std::string_view name, Axis size, ParameterList& list) const;
 
   void Run(const Weights& weights, const NormRun& run) const;
 };

@@ -51,12 +51,13 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 /// and, if its state holds rows of its input,
 ///   InputDim()                 how wide those are: the model_dim of all models that it can be in
 /// and, if ranks can each compute a part of it (else every rank computes all of it, but for the multiplications),
-///   OfRank(share)              the part of one of them, a layer of fewer heads or columns, partitioned as its
-///   parameters are
-///                              (Partitioning); its own parameters are those of the whole layer, and the rows that it
-///                              carries are its own part of them
+///   VisitAxes(visit)           calls visit(&L::member, axis) for each of its sizes that ranks partition, heads or
+///                              columns, say, labelled as the axes of its parameters are (Axis). A rank's part is the
+///                              same layer of fewer of them; its own parameters are those of the whole layer, and the
+///                              rows that it carries are its own part of them
+///   OfRank(share)              instead, where more differs in a rank's part than these sizes
 /// and, if it is so partitioned with a fixed number of floats as its state,
-///   PartitionState()                which of these floats each rank has (StateSections)
+///   AxesOfState()              the axes of these floats (StateAxes), from which State() follows (FloatsOf)
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {
@@ -101,20 +102,42 @@ concept KeepsItsInput = Layer<L> && requires(const L& layer) {
 };
 
 template <class L>
-concept IsPartitioned = Layer<L> && requires(const L& layer, const RankShare& share) {
+concept HasAxes = requires(const L& layer) {
+  layer.VisitAxes([](int L::*, const Axis&) {});
+};
+
+template <class L>
+concept SaysPartOfRank = requires(const L& layer, const RankShare& share) {
   { layer.OfRank(share) } -> std::same_as<L>;
 };
 
-/// How a fixed number of floats is partitioned to ranks, in the order in which they lie in the whole layer's; a rank's
-/// part of the layer has its own in the same order, and no others.
-struct StateSections {
-  std::vector<PartitionedSection> state;        ///< State().state_floats
-  std::vector<PartitionedSection> inputs = {};  ///< what KeepInputs keeps of a token, for layers that replay
+/// Returns a rank's part of a layer: of each size that has a label, what this rank has.
+template <HasAxes L>
+constexpr L PartOf(const L& layer, const RankShare& share) {
+  L part = layer;
+  layer.VisitAxes([&](int L::*size, const Axis& axis) {
+    part.*size = static_cast<int>(PartitionedSize(std::span(&axis, 1), share));
+  });
+  return part;
+}
+
+/// The axes of a fixed number of floats, in the order in which they lie; a rank's part of the layer has its part of
+/// each in the same order, and no others.
+struct StateAxes {
+  std::vector<Axis> state;        ///< State().state_floats
+  std::vector<Axis> inputs = {};  ///< what KeepInputs keeps of a token, for layers that replay
 };
 template <class L>
-concept PartitionsItsState = LayerWithState<L> && IsPartitioned<L> && requires(const L& layer) {
-  { layer.PartitionState() } -> std::same_as<StateSections>;
+concept HasAxesOfState = LayerWithState<L> && requires(const L& layer) {
+  { layer.AxesOfState() } -> std::same_as<StateAxes>;
 };
+
+/// Returns a state that has these axes.
+constexpr CacheGroup FloatsOf(const StateAxes& axes) {
+  const size_t floats = SizeOf(axes.state), inputs = SizeOf(axes.inputs);
+  return {.state_floats = static_cast<uint32_t>(floats),
+          .input_floats = inputs == 0 ? 0 : InputsToReplay(floats, inputs)};
+}
 
 template <class L>
 concept ReadsPerLayerInputs = Layer<L> && requires(const L& layer) {
@@ -137,7 +160,7 @@ struct LayerInterface : ComponentInterface {
   constexpr virtual std::optional<CarriedRows> Carried() const = 0;
   constexpr virtual int InputDim() const = 0;
   constexpr virtual const LayerInterface* OfRank(const RankShare& share) const = 0;
-  constexpr virtual StateSections PartitionState() const = 0;
+  constexpr virtual StateAxes AxesOfState() const = 0;
   virtual void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const = 0;
   virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
 };
@@ -179,13 +202,15 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
       return 0;
   }
   constexpr const LayerInterface* OfRank([[maybe_unused]] const RankShare& share) const override {
-    if constexpr (IsPartitioned<L>)
+    if constexpr (SaysPartOfRank<L>)
       return new HeldLayer(component.OfRank(share));
+    else if constexpr (HasAxes<L>)
+      return new HeldLayer(PartOf(component, share));
     else
       return Clone();
   }
-  constexpr StateSections PartitionState() const override {
-    if constexpr (PartitionsItsState<L>) return component.PartitionState();
+  constexpr StateAxes AxesOfState() const override {
+    if constexpr (HasAxesOfState<L>) return component.AxesOfState();
     const CacheGroup whole = State().value_or(CacheGroup());
     return {.state = {{whole.state_floats}}, .inputs = {{whole.input_floats}}};
   }
@@ -226,9 +251,9 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
   /// The part of it that one of several ranks computes: all of it for layers that are not partitioned.
   constexpr LayerSpec OfRank(const RankShare& share) const { return LayerSpec(held_->OfRank(share)); }
 
-  /// How its state is partitioned to ranks, where that is a fixed number of floats: every rank has all of them where
-  /// the layer does not say otherwise.
-  constexpr StateSections PartitionState() const { return held_->PartitionState(); }
+  /// The axes of its state, where that is a fixed number of floats: every rank has all of them where the layer does not
+  /// say otherwise.
+  constexpr StateAxes AxesOfState() const { return held_->AxesOfState(); }
 
   /// Makes room for what Run needs for so many rows.
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }
@@ -252,12 +277,12 @@ struct LayerFunction {
 
 template <Layer L>
 constexpr LayerFunction LayerFunctionOf() {
-  const auto run = [](const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run) {
-    layer.As<L>()->Run(static_cast<const internal::WeightsOf<L>&>(weights).weights, run);
+  const auto run = [](const LayerSpec& layer, const LayerWeights& weights, const LayerRun& given) {
+    layer.As<L>()->Run(static_cast<const internal::WeightsOf<L>&>(weights).weights, given);
   };
-  const auto replay = [](const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run) {
+  const auto replay = [](const LayerSpec& layer, const LayerWeights& weights, const LayerRun& given) {
     if constexpr (ReplaysInputs<L>) {
-      layer.As<L>()->Replay(static_cast<const internal::WeightsOf<L>&>(weights).weights, run);
+      layer.As<L>()->Replay(static_cast<const internal::WeightsOf<L>&>(weights).weights, given);
     }
   };
   return {&internal::kTypeOf<L>, run, replay};

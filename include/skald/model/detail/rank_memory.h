@@ -45,9 +45,8 @@ class ShareSums {
     }
   }
   void operator()(const VectorParameter& parameter) {
-    const bool is_partitioned = ArePartitioned(parameter.sections, share_.ranks);
-    Add((is_partitioned ? PartitionedSize(parameter.sections, share_) : parameter.size()) * sizeof(float),
-        is_partitioned);
+    const bool is_partitioned = ArePartitioned(parameter.axes, share_.ranks);
+    Add((is_partitioned ? PartitionedSize(parameter.axes, share_) : parameter.size()) * sizeof(float), is_partitioned);
   }
 
   const RankMemory& sums() const { return sums_; }

@@ -30,47 +30,39 @@ SKALD_INLINE size_t VectorParameter::size() const {
   return sum;
 }
 
-SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts,
-                                           std::optional<DType> dtype) {
+SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts,
+                                           std::vector<Axis> row_axes) {
+  Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(row_axes)});
+}
+
+SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts, DType dtype) {
   Add(MatrixParameter{&target, cols, std::move(parts), dtype});
 }
 
-SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts,
-                                           Partitioning partitioning) {
-  Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(partitioning)});
-}
-
-SKALD_INLINE void ParameterList::AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols,
-                                           std::vector<Part> parts, size_t units) {
-  const PartitionedSection blocks[] = {{count, units}};
-  const PartitionedRange here = PartitionEach(blocks, share_).front();
+SKALD_INLINE void ParameterList::AddBlocks(std::vector<Matrix>& targets, Axis count, size_t cols,
+                                           std::vector<Part> parts) {
+  const PartitionedRange here = Partition(count, share_);
   targets.resize(parts.size() * here.size());
   Add(BlocksParameter{&targets, count, cols, std::move(parts), here});
 }
 
 SKALD_INLINE void ParameterList::AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random,
-                                          Conversion convert) {
-  Add(VectorParameter{&target, std::move(parts), random, std::move(convert)});
+                                          Conversion convert, std::vector<Axis> axes) {
+  Add(VectorParameter{&target, std::move(parts), random, std::move(convert), false, std::move(axes)});
 }
 
 SKALD_INLINE void ParameterList::AddVector(std::vector<float>& target, const std::vector<Part>& parts,
                                            RandomRange random) {
-  AddArray(target, ArraysOf(parts), random);
+  std::vector<ArrayPart> arrays;
+  std::vector<Axis> axes;
+  for (const Part& part : parts) {
+    arrays.push_back({part.name, {part.rows}, part.expert});
+    axes.push_back(part.rows);
+  }
+  AddArray(target, std::move(arrays), random, {}, std::move(axes));
 }
 
-SKALD_INLINE void ParameterList::AddPartitionedVector(std::vector<float>& target, const std::vector<Part>& parts,
-                                                      size_t units, RandomRange random) {
-  AddVector(target, parts, random);
-  std::vector<PartitionedSection> sections;
-  for (const Part& part : parts) sections.push_back({part.rows, units});
-  PartitionVector(std::move(sections));
-}
-
-SKALD_INLINE void ParameterList::PartitionVector(std::vector<PartitionedSection> sections) {
-  std::get<VectorParameter>(parameters_.back().value).sections = std::move(sections);
-}
-
-SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string_view name, size_t size,
+SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string_view name, Axis size,
                                          bool unit_offset) {
   AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
   if (!unit_offset) return;
@@ -79,8 +71,7 @@ SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string
   });
 }
 
-SKALD_INLINE void ParameterList::AddDecay(std::vector<float>& target, std::string name, size_t size,
-                                          RandomRange random) {
+SKALD_INLINE void ParameterList::AddDecay(std::vector<float>& target, std::string name, Axis size, RandomRange random) {
   AddVector(target, {{std::move(name), size}}, random);
   MayBeConverted(internal::DecayFromLogarithm);
 }
@@ -96,12 +87,6 @@ SKALD_INLINE void ParameterList::MayBeConverted(Conversion convert) {
   auto& vector = std::get<VectorParameter>(parameters_.back().value);
   vector.convert = std::move(convert);
   vector.may_be_converted = true;
-}
-
-SKALD_INLINE std::vector<ArrayPart> ParameterList::ArraysOf(const std::vector<Part>& parts) {
-  std::vector<ArrayPart> arrays;
-  for (const Part& part : parts) arrays.push_back({part.name, {part.rows}, part.expert});
-  return arrays;
 }
 
 SKALD_INLINE size_t MemoryBytes(const ParameterList& list) {

@@ -23,35 +23,32 @@ SKALD_INLINE size_t PartitionedRows::size() const {
   return sum;
 }
 
-// Returns where each rank's share of a section begins, and the section's size.
-inline std::vector<size_t> SharesOf(const PartitionedSection& section, size_t ranks) {
+// Returns where each rank's share of an axis begins, and the size of the axis.
+inline std::vector<size_t> SharesOf(const Axis& axis, size_t ranks) {
   std::vector<size_t> begins;
-  for (size_t rank = 0; rank < ranks; ++rank) begins.push_back(Partition(section, {rank, ranks}).begin);
-  begins.push_back(section.size);
+  for (size_t rank = 0; rank < ranks; ++rank) begins.push_back(Partition(axis, {rank, ranks}).begin);
+  begins.push_back(axis.size);
   return begins;
 }
 
-SKALD_INLINE std::vector<PartitionedSection> SectionsOf(const MatrixParameter& matrix) {
-  std::vector<PartitionedSection> sections = matrix.partitioning.sections;
-  if (!sections.empty()) return sections;
-  for (const Part& part : matrix.parts) sections.push_back({part.rows, matrix.partitioning.output_units});
-  return sections;
+SKALD_INLINE std::vector<Axis> RowAxesOf(const MatrixParameter& matrix) {
+  std::vector<Axis> axes = matrix.row_axes;
+  if (!axes.empty()) return axes;
+  for (const Part& part : matrix.parts) axes.push_back(part.rows);
+  return axes;
 }
 
 SKALD_INLINE PartitionedRows RowsHere(const MatrixParameter& matrix, const RankShare& share) {
   const size_t rows = matrix.rows();
   if (share.ranks == 1 || matrix.dtype) return {{{0, rows}}};
-  const Partitioning& partitioning = matrix.partitioning;
   PartitionedRows here;
   Division division;
-  const PartitionedSection inputs = {matrix.cols / partitioning.input_tiles, partitioning.input_units,
-                                     partitioning.input_sharers};
-  if (ArePartitioned(inputs, share.ranks)) {
-    division.input_begins = SharesOf(inputs, share.ranks);
-    division.input_tiles = partitioning.input_tiles;
+  if (ArePartitioned(matrix.cols, share.ranks)) {
+    division.input_begins = SharesOf(matrix.cols.Tile(), share.ranks);
+    division.input_tiles = matrix.cols.tiles;
   }
-  if (const auto sections = SectionsOf(matrix); ArePartitioned(sections, share.ranks)) {
-    here.ranges = PartitionEach(sections, share);
+  if (const auto axes = RowAxesOf(matrix); ArePartitioned(axes, share.ranks)) {
+    here.ranges = PartitionEach(axes, share);
   } else {
     for (size_t rank = 0; rank <= share.ranks; ++rank) {
       const size_t panels = RoundUp(rows, kLanes) / kLanes;
@@ -69,9 +66,9 @@ SKALD_INLINE PartitionedRows RowsHere(const MatrixParameter& matrix, const RankS
 }
 
 SKALD_INLINE void KeepPartitioned(const VectorParameter& vector, const RankShare& share) {
-  if (!ArePartitioned(vector.sections, share.ranks)) return;
+  if (!ArePartitioned(vector.axes, share.ranks)) return;
   std::vector<float> kept;
-  for (const auto& [begin, end] : PartitionEach(vector.sections, share)) {
+  for (const auto& [begin, end] : PartitionEach(vector.axes, share)) {
     kept.insert(kept.end(), vector.target->begin() + static_cast<ptrdiff_t>(begin),
                 vector.target->begin() + static_cast<ptrdiff_t>(end));
   }

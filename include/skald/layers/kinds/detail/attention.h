@@ -16,7 +16,8 @@
 namespace skald {
 
 SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const size_t q = query_dim(), kv = kv_dim(), head = static_cast<size_t>(head_dim);
+  const auto head = static_cast<size_t>(head_dim);
+  const Axis q = QueryHeads(head), kv = KVHeads(head);
   std::vector<Part> projections;
   if (output_gate)
     AddGatedParts(0, head, projections);
@@ -25,27 +26,28 @@ SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, 
   if (!shares()) projections.push_back({"self_attn.k_proj.weight", kv, head});
   if (!shares() && !keys_as_values) projections.push_back({"self_attn.v_proj.weight", kv});
   if (output_gate) AddGatedParts(head, 0, projections);
-  list.AddMatrix(weights.qkv, model_dim, std::move(projections), {.sections = Sections()});
+  std::vector<Axis> rows = {q};
+  if (!shares()) rows.push_back(kv);
+  if (!shares() && !keys_as_values) rows.push_back(kv);
+  if (output_gate) rows.push_back(q);
+  list.AddMatrix(weights.qkv, model_dim, std::move(projections), std::move(rows));
   if (qkv_bias) {
     list.AddVector(weights.qkv_bias,
                    {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
-    list.PartitionVector(Sections());
   }
   if (const auto& norm = head_norm ? head_norm : projection_norm) {
-    norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : q, list);
-    if (!shares()) norm->ListParameters(weights.key_norm, "self_attn.k_norm", head_norm ? head : kv, list);
+    norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : query_dim(), list);
+    if (!shares()) norm->ListParameters(weights.key_norm, "self_attn.k_norm", head_norm ? head : kv_dim(), list);
   }
   for (const char* const name : {"self_attn.k_proj.weight", "self_attn.v_proj.weight", "self_attn.k_norm.weight"}) {
     if (shares()) list.AllowUnused(name);  // some checkpoints have them all the same
   }
   if (value_norm) value_norm->ListParameters(weights.value_norm, "self_attn.v_norm", head, list);
-  list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}},
-                 {.input_units = units(), .input_sharers = sharers()});
+  list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
   if (output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
   if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
   if (!sinks) return;
-  list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
-  list.PartitionVector({Queries(1)});
+  list.AddVector(weights.sinks, {{"self_attn.sinks", QueryHeads(1)}}, {.spread = 1.0f});
 }
 
 SKALD_INLINE auto Attention::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
@@ -70,15 +72,6 @@ SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) co
   if (output_gate) run.ops.Multiply({mixed, q}, {values.data + kv, stride()}, rows, q, FactorFunction::kSigmoid);
   run.ops.MatMul(weights.output, {mixed, q}, rows, weights.output_bias, run.output);
   if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
-}
-
-SKALD_INLINE std::vector<PartitionedSection> Attention::Sections() const {
-  const auto dim = static_cast<size_t>(head_dim);
-  std::vector<PartitionedSection> sections = {Queries(dim)};
-  if (!shares()) sections.push_back(Keys(dim));
-  if (!shares() && !keys_as_values) sections.push_back(Keys(dim));
-  if (output_gate) sections.push_back(Queries(dim));
-  return sections;
 }
 
 SKALD_INLINE void Attention::AddGatedParts(size_t begin, size_t turned, std::vector<Part>& parts) const {

@@ -12,13 +12,12 @@
 
 namespace skald::internal {
 
-SKALD_INLINE void ListFeedForward(FeedForwardWeights& weights, size_t width, bool bias, size_t model_dim,
+SKALD_INLINE void ListFeedForward(FeedForwardWeights& weights, const Axis& columns, bool bias, size_t model_dim,
                                   ParameterList& list) {
-  const size_t units = ColumnUnits(width);
-  list.AddMatrix(weights.up, model_dim, {{"mlp.up_proj.weight", width}}, {.output_units = units});
-  list.AddMatrix(weights.down, width, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
+  list.AddMatrix(weights.up, model_dim, {{"mlp.up_proj.weight", columns}});
+  list.AddMatrix(weights.down, columns, {{"mlp.down_proj.weight", model_dim}});
   if (!bias) return;
-  list.AddPartitionedVector(weights.up_bias, {{"mlp.up_proj.bias", width}}, units);
+  list.AddVector(weights.up_bias, {{"mlp.up_proj.bias", columns}});
   list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
 }
 

@@ -12,14 +12,12 @@
 
 namespace skald::internal {
 
-SKALD_INLINE void ListGatedFeedForward(GatedFeedForwardWeights& weights, size_t width, bool bias, size_t model_dim,
-                                       ParameterList& list) {
-  const size_t units = ColumnUnits(width);
-  list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", width}, {"mlp.up_proj.weight", width}},
-                 {.output_units = units});
-  list.AddMatrix(weights.down, width, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
+SKALD_INLINE void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns, bool bias,
+                                       size_t model_dim, ParameterList& list) {
+  list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", columns}, {"mlp.up_proj.weight", columns}});
+  list.AddMatrix(weights.down, columns, {{"mlp.down_proj.weight", model_dim}});
   if (!bias) return;
-  list.AddPartitionedVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", width}, {"mlp.up_proj.bias", width}}, units);
+  list.AddVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", columns}, {"mlp.up_proj.bias", columns}});
   list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
 }
 

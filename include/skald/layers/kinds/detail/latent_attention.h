@@ -21,19 +21,18 @@ SKALD_INLINE void LatentAttention::ListParameters(Weights& weights, size_t model
     list.AddMatrix(weights.query_in, model_dim, {{"self_attn.q_a_proj.weight", inputs}});
     norm.ListParameters(weights.query_norm, "self_attn.q_a_layernorm", inputs, list);
   }
-  list.AddMatrix(weights.query_nope, inputs, QueryParts(0, nope, 0), ByHeads(nope));
-  list.AddMatrix(weights.query_rope, inputs, QueryParts(nope, rotated, rotated), ByHeads(rotated));
+  list.AddMatrix(weights.query_nope, inputs, QueryParts(0, nope, 0), {Heads(nope)});
+  list.AddMatrix(weights.query_rope, inputs, QueryParts(nope, rotated, rotated), {Heads(rotated)});
   constexpr const char* kKey = "self_attn.kv_a_proj.weight";
   list.AddMatrix(weights.key, model_dim,
                  {{.name = kKey, .rows = rotated, .head_dim = rotated, .interleaved = {latent, latent + rotated}},
                   {.name = kKey, .rows = latent, .interleaved = {0, latent + rotated}}});
   norm.ListParameters(weights.latent_norm, "self_attn.kv_a_layernorm", latent, list);
-  list.AddBlocks(weights.key_heads, head_count(), nope,
-                 {{.name = "self_attn.k_b_proj.weight", .rows = latent, .interleaved = {0, of_head}}}, head_count());
-  list.AddBlocks(weights.value_heads, head_count(), latent,
-                 {{.name = "self_attn.v_b_proj.weight", .rows = of_head - nope, .interleaved = {nope, of_head}}},
-                 head_count());
-  list.AddMatrix(weights.output, values_dim(), {{"self_attn.o_proj.weight", model_dim}}, {.input_units = head_count()});
+  list.AddBlocks(weights.key_heads, Heads(1), nope,
+                 {{.name = "self_attn.k_b_proj.weight", .rows = latent, .interleaved = {0, of_head}}});
+  list.AddBlocks(weights.value_heads, Heads(1), latent,
+                 {{.name = "self_attn.v_b_proj.weight", .rows = of_head - nope, .interleaved = {nope, of_head}}});
+  list.AddMatrix(weights.output, Heads(static_cast<size_t>(value_dim)), {{"self_attn.o_proj.weight", model_dim}});
 }
 
 SKALD_INLINE auto LatentAttention::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {

@@ -18,7 +18,8 @@
 namespace skald {
 
 SKALD_INLINE void MixtureOfExperts::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const auto hidden = static_cast<size_t>(width), count = static_cast<size_t>(experts), dim = ExpertDim(model_dim);
+  const size_t count = static_cast<size_t>(experts), dim = ExpertDim(model_dim);
+  const Axis hidden = Columns(width);
   weights.gate_up.resize(count);
   weights.down.resize(count);
   weights.gate_up_bias.resize(count);
@@ -30,9 +31,8 @@ SKALD_INLINE void MixtureOfExperts::ListParameters(Weights& weights, size_t mode
     std::vector<Part> parts;
     if (gated) parts.push_back({"mlp.experts.gate_proj.weight", hidden, 0, expert});
     parts.push_back({"mlp.experts.up_proj.weight", hidden, 0, expert});
-    list.AddMatrix(weights.gate_up[i], dim, std::move(parts), {.output_units = ColumnUnits(hidden)});
-    list.AddMatrix(weights.down[i], hidden, {{"mlp.experts.down_proj.weight", dim, 0, expert}},
-                   {.input_units = ColumnUnits(hidden)});
+    list.AddMatrix(weights.gate_up[i], dim, std::move(parts));
+    list.AddMatrix(weights.down[i], hidden, {{"mlp.experts.down_proj.weight", dim, 0, expert}});
   }
   if (bias) ListBiases(weights, dim, list);
   if (latent_dim > 0) {
@@ -68,26 +68,26 @@ SKALD_INLINE void MixtureOfExperts::RunRouted(const Weights& weights, const Laye
 }
 
 SKALD_INLINE void MixtureOfExperts::ListBiases(Weights& weights, size_t dim, ParameterList& list) const {
-  const auto hidden = static_cast<size_t>(width), count = static_cast<size_t>(experts);
+  const Axis hidden = Columns(width);
+  const auto count = static_cast<size_t>(experts);
   list.AddVector(weights.router_bias, {{"mlp.gate.bias", count}});
   for (size_t i = 0; i < count; ++i) {
     const ExpertIndex expert = Index(i);
     std::vector<Part> parts;
     if (gated) parts.push_back({"mlp.experts.gate_proj.bias", hidden, 0, expert});
     parts.push_back({"mlp.experts.up_proj.bias", hidden, 0, expert});
-    list.AddPartitionedVector(weights.gate_up_bias[i], parts, ColumnUnits(hidden));
+    list.AddVector(weights.gate_up_bias[i], parts);
     list.AddVector(weights.down_bias[i], {{"mlp.experts.down_proj.bias", dim, 0, expert}});
   }
 }
 
 SKALD_INLINE void MixtureOfExperts::ListShared(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const auto hidden = static_cast<size_t>(shared_width);
+  const Axis hidden = Columns(shared_width);
   std::vector<Part> parts;
   if (gated) parts.push_back({"mlp.shared_expert.gate_proj.weight", hidden});
   parts.push_back({"mlp.shared_expert.up_proj.weight", hidden});
-  list.AddMatrix(weights.shared_gate_up, model_dim, std::move(parts), {.output_units = ColumnUnits(hidden)});
-  list.AddMatrix(weights.shared_down, hidden, {{"mlp.shared_expert.down_proj.weight", model_dim}},
-                 {.input_units = ColumnUnits(hidden)});
+  list.AddMatrix(weights.shared_gate_up, model_dim, std::move(parts));
+  list.AddMatrix(weights.shared_down, hidden, {{"mlp.shared_expert.down_proj.weight", model_dim}});
   if (!shared_gate) return;
   list.AddMatrix(weights.shared_gate, model_dim, {{"mlp.shared_expert_gate.weight", 1}}, DType::kF32);
 }

@@ -35,14 +35,14 @@ struct CausalConv {
 
   constexpr size_t state_floats() const { return (taps - 1) * channels; }
 
-  /// How the state is partitioned to ranks where channels are partitioned as `sections` of them.
-  constexpr std::vector<PartitionedSection> PartitionState(std::span<const PartitionedSection> sections) const {
-    return Repeated(sections, taps - 1);
+  /// Adds the axes of its state, of which each row has the channels `axes`.
+  constexpr void AddAxesOfState(std::span<const Axis> axes, std::vector<Axis>& state) const {
+    for (size_t row = 0; row + 1 < taps; ++row) state.insert(state.end(), axes.begin(), axes.end());
   }
 
-  /// Checkpoints store the taps as [channels, 1, taps].
+  /// Checkpoints store the taps as [channels, 1, taps]. `axes` are those of the channels.
   void ListParameters(Weights& weights, std::string_view name, ParameterList& list,
-                      const std::vector<PartitionedSection>& sections) const;
+                      const std::vector<Axis>& axes) const;
 
   /// output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.
   void Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset, float* output) const;

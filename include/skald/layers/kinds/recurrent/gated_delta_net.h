@@ -60,11 +60,7 @@ struct GatedDeltaNet {
     return CausalConv::WhyImpossible(conv_width);
   }
 
-  constexpr CacheGroup State() const {
-    const size_t floats = memory_floats() + conv().state_floats();
-    const size_t inputs = conv().channels + rate_count();
-    return {.state_floats = static_cast<uint32_t>(floats), .input_floats = InputsToReplay(floats, inputs)};
-  }
+  constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   /// With k = key_heads * key_dim and v = value_heads * value_dim:
   struct Weights {
@@ -79,20 +75,16 @@ struct GatedDeltaNet {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Key heads, each with the value heads that it serves.
-  constexpr GatedDeltaNet OfRank(const RankShare& share) const {
-    if (!ArePartitioned(units(), share.ranks)) return *this;
-    GatedDeltaNet part = *this;
-    part.key_heads = static_cast<int>(Partition(units(), share).size());
-    part.value_heads = part.key_heads * (value_heads / key_heads);
-    return part;
+  constexpr void VisitAxes(auto visit) const {
+    visit(&GatedDeltaNet::key_heads, KeyHeads(1));
+    visit(&GatedDeltaNet::value_heads, ValueHeads(1));
   }
-  constexpr StateSections PartitionState() const {
-    StateSections sections = {.state = {}, .inputs = ConvSections()};
-    AddValues(static_cast<size_t>(key_dim) * static_cast<size_t>(value_dim), sections.state);
-    for (const PartitionedSection& section : conv().PartitionState(ConvSections())) sections.state.push_back(section);
-    for (int i = 0; i < 2; ++i) AddValues(1, sections.inputs);
-    return sections;
+  constexpr StateAxes AxesOfState() const {
+    StateAxes axes = {.state = {ValueHeads(static_cast<size_t>(key_dim) * static_cast<size_t>(value_dim))},
+                      .inputs = ConvAxes()};
+    conv().AddAxesOfState(axes.inputs, axes.state);
+    axes.inputs.push_back(ValueHeads(1).Times(2));
+    return axes;
   }
 
   template <class T>
@@ -119,19 +111,19 @@ struct GatedDeltaNet {
     return {2 * keys_dim() + values_dim(), static_cast<size_t>(conv_width), /*silu=*/true, /*has_bias=*/false};
   }
 
-  /// Partitioned among ranks: key heads, each with its value heads; if these are in tiles, with one of every tile.
-  constexpr size_t units() const { return static_cast<size_t>(key_heads); }
-  constexpr size_t tiles() const { return tiled ? static_cast<size_t>(value_heads) / units() : 1; }
-  /// Adds what has `size` elements for each value head.
-  constexpr void AddValues(size_t size, std::vector<PartitionedSection>& sections) const {
-    const size_t all = static_cast<size_t>(value_heads) * size;
-    for (size_t tile = 0; tile < tiles(); ++tile) sections.push_back({all / tiles(), units()});
+  /// So many elements of each key head, and of each value head: a rank has key heads, each with the value heads that it
+  /// serves, of which every tile has one where those are apart.
+  constexpr Axis KeyHeads(size_t of_head) const {
+    const auto count = static_cast<size_t>(key_heads);
+    return {count * of_head, count};
+  }
+  constexpr Axis ValueHeads(size_t of_head) const {
+    const auto of_key_head = static_cast<size_t>(value_heads / key_heads);
+    return tiled ? KeyHeads(of_head).Times(of_key_head) : KeyHeads(of_key_head * of_head);
   }
   /// Queries, keys and values.
-  constexpr std::vector<PartitionedSection> ConvSections() const {
-    std::vector<PartitionedSection> sections = {{keys_dim(), units()}, {keys_dim(), units()}};
-    AddValues(static_cast<size_t>(value_dim), sections);
-    return sections;
+  constexpr std::vector<Axis> ConvAxes() const {
+    return {KeyHeads(static_cast<size_t>(key_dim)).Times(2), ValueHeads(static_cast<size_t>(value_dim))};
   }
 
   /// Some files have all of one kind of part in a tensor, others all kinds for one key head after the other.

@@ -13,7 +13,7 @@
 #include "skald/base/numbers/kernel_limits.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/layers/kinds/partitioned_columns.h"
+#include "skald/layers/kinds/columns.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
@@ -50,9 +50,7 @@ struct Mamba {
     return CausalConv::WhyImpossible(conv_width);
   }
 
-  constexpr CacheGroup State() const {
-    return {.state_floats = static_cast<uint32_t>(scan_floats() + conv().state_floats())};
-  }
+  constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   struct Weights {
     Matrix input;  ///< in_proj [2 * inner_dim, model_dim]: the recurrence, then its gate
@@ -67,14 +65,10 @@ struct Mamba {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Channels; what is selected for all of them, every rank is given.
-  constexpr Mamba OfRank(const RankShare& share) const {
-    Mamba part = *this;
-    part.inner_dim = PartitionedWidth(inner_dim, share);
-    return part;
-  }
-  constexpr StateSections PartitionState() const {
-    return {.state = Repeated(Sections(), static_cast<size_t>(state_dim + conv_width - 1))};
+  /// What is selected for all channels, every rank is given.
+  constexpr void VisitAxes(auto visit) const { visit(&Mamba::inner_dim, Columns(inner_dim)); }
+  constexpr StateAxes AxesOfState() const {
+    return {.state = {Columns(inner_dim).Times(static_cast<size_t>(state_dim + conv_width - 1))}};
   }
 
   template <class T>
@@ -91,7 +85,6 @@ struct Mamba {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(inner_dim); }
-  constexpr std::vector<PartitionedSection> Sections() const { return {{channels(), ColumnUnits(channels())}}; }
   constexpr size_t scan_floats() const { return channels() * static_cast<size_t>(state_dim); }
   constexpr CausalConv conv() const { return {channels(), static_cast<size_t>(conv_width), /*silu=*/true}; }
 };

@@ -79,10 +79,7 @@ struct Mamba2 {
     return CausalConv::WhyImpossible(conv_width);
   }
 
-  constexpr CacheGroup State() const {
-    const size_t floats = scan_floats() + conv().state_floats();
-    return {.state_floats = static_cast<uint32_t>(floats), .input_floats = InputsToReplay(floats, input_floats())};
-  }
+  constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   struct Weights {
     Matrix input;  ///< in_proj [projected, model_dim]: gate, channels of the convolution, a time step for each head
@@ -96,21 +93,22 @@ struct Mamba2 {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Groups of heads; heads if there are fewer groups than ranks; ranks that share a group have its B and C.
+  constexpr void VisitAxes(auto visit) const {
+    visit(&Mamba2::heads, Heads(1));
+    visit(&Mamba2::groups, Groups(1));
+  }
+  /// Norms are of whole groups, of which ranks have parts where these are fewer.
   constexpr Mamba2 OfRank(const RankShare& share) const {
-    const PartitionedSection h = OfHeads(static_cast<size_t>(heads));
-    if (!ArePartitioned(h, share.ranks)) return *this;
-    Mamba2 part = *this;
-    part.heads = static_cast<int>(Partition(h, share).size());
-    part.groups = std::max(1, part.heads / (heads / groups));
-    if (has_norm && h.units < share.ranks) part.groups_of_ranks = groups;
+    Mamba2 part = PartOf(*this, share);
+    if (has_norm && part.heads < heads && Heads(1).units < share.ranks) part.groups_of_ranks = groups;
     return part;
   }
-  constexpr StateSections PartitionState() const {
-    StateSections sections = {.state = {OfHeads(scan_floats())}, .inputs = ConvSections()};
-    for (const PartitionedSection& section : conv().PartitionState(ConvSections())) sections.state.push_back(section);
-    sections.inputs.push_back(OfHeads(static_cast<size_t>(heads)));
-    return sections;
+  constexpr StateAxes AxesOfState() const {
+    StateAxes axes = {.state = {Heads(static_cast<size_t>(head_dim) * static_cast<size_t>(state_dim))},
+                      .inputs = ConvAxes()};
+    conv().AddAxesOfState(axes.inputs, axes.state);
+    axes.inputs.push_back(Heads(1));
+    return axes;
   }
 
   template <class T>
@@ -131,15 +129,20 @@ struct Mamba2 {
 
   void MultiplySections(const LayerRun& run, Rows projected) const;
 
-  /// So many of each head's.
-  constexpr PartitionedSection OfHeads(size_t size) const {
-    return {size, static_cast<size_t>(groups), static_cast<size_t>(heads / groups)};
+  /// So many elements of each head, and of each group of heads. A rank has whole groups; heads where there are fewer
+  /// groups than ranks, and ranks that share a group have its B and C each.
+  constexpr Axis Heads(size_t of_head) const {
+    return {static_cast<size_t>(heads) * of_head, static_cast<size_t>(groups), static_cast<size_t>(heads / groups)};
   }
+  constexpr Axis Groups(size_t of_group) const {
+    const auto count = static_cast<size_t>(groups);
+    return {count * of_group, count, static_cast<size_t>(heads / groups), /*copied=*/true};
+  }
+  constexpr Axis Channels() const { return Heads(static_cast<size_t>(head_dim)); }
   /// x, B and C.
-  constexpr std::vector<PartitionedSection> ConvSections() const {
-    PartitionedSection of_groups = OfHeads(static_cast<size_t>(groups) * static_cast<size_t>(state_dim));
-    of_groups.is_copied = true;
-    return {OfHeads(width()), of_groups, of_groups};
+  constexpr std::vector<Axis> ConvAxes() const {
+    const Axis of_groups = Groups(static_cast<size_t>(state_dim));
+    return {Channels(), of_groups, of_groups};
   }
 
   constexpr size_t width() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }

@@ -45,9 +45,7 @@ struct RgLru {
     return CausalConv::WhyImpossible(conv_width);
   }
 
-  constexpr CacheGroup State() const {
-    return {.state_floats = static_cast<uint32_t>(channels() + conv().state_floats())};
-  }
+  constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   struct Weights {
     Matrix input;  ///< [2 * width, model_dim]: the gate (linear_y), then the recurrence (linear_x)
@@ -63,16 +61,11 @@ struct RgLru {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Blocks of channels.
-  constexpr RgLru OfRank(const RankShare& share) const {
-    RgLru part = *this;
-    part.width = static_cast<int>(PartitionedSize(Sections(), share));
-    part.blocks = part.width / (width / blocks);
-    return part;
+  constexpr void VisitAxes(auto visit) const {
+    visit(&RgLru::width, Channels());
+    visit(&RgLru::blocks, Blocks());
   }
-  constexpr StateSections PartitionState() const {
-    return {.state = Repeated(Sections(), static_cast<size_t>(conv_width))};
-  }
+  constexpr StateAxes AxesOfState() const { return {.state = {Channels().Times(static_cast<size_t>(conv_width))}}; }
 
   template <class T>
   struct Pieces {
@@ -87,7 +80,8 @@ struct RgLru {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(width); }
-  constexpr std::vector<PartitionedSection> Sections() const { return {{channels(), static_cast<size_t>(blocks)}}; }
+  constexpr Axis Channels() const { return {channels(), static_cast<size_t>(blocks)}; }
+  constexpr Axis Blocks() const { return {static_cast<size_t>(blocks), static_cast<size_t>(blocks)}; }
   constexpr CausalConv conv() const { return {channels(), static_cast<size_t>(conv_width), /*silu=*/false}; }
 };
 

@@ -13,7 +13,7 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/layers/kinds/partitioned_columns.h"
+#include "skald/layers/kinds/columns.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
@@ -44,7 +44,7 @@ struct ShortConv {
     return CausalConv::WhyImpossible(conv_width);
   }
 
-  constexpr CacheGroup State() const { return {.state_floats = static_cast<uint32_t>(conv().state_floats())}; }
+  constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   struct Weights {
     Matrix input;                   ///< [3 * width, model_dim]: the gate before, the gate after, the values
@@ -56,13 +56,8 @@ struct ShortConv {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Channels.
-  constexpr ShortConv OfRank(const RankShare& share) const {
-    ShortConv part = *this;
-    part.width = PartitionedWidth(width, share);
-    return part;
-  }
-  constexpr StateSections PartitionState() const { return {.state = conv().PartitionState(Sections())}; }
+  constexpr void VisitAxes(auto visit) const { visit(&ShortConv::width, Columns(width)); }
+  constexpr StateAxes AxesOfState() const { return {.state = {Columns(width).Times(conv().taps - 1)}}; }
 
   template <class T>
   struct Pieces {
@@ -75,7 +70,6 @@ struct ShortConv {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(width); }
-  constexpr std::vector<PartitionedSection> Sections() const { return {{channels(), ColumnUnits(channels())}}; }
   constexpr CausalConv conv() const {
     return {channels(), static_cast<size_t>(conv_width), /*silu=*/false, /*has_bias=*/bias};
   }

@@ -13,7 +13,7 @@
 
 namespace skald {
 
-SKALD_INLINE void RmsNorm::ListParameters(Weights& weights, std::string_view name, size_t size,
+SKALD_INLINE void RmsNorm::ListParameters(Weights& weights, std::string_view name, Axis size,
                                           ParameterList& list) const {
   if (weight) list.AddNorm(weights, name, size, unit_offset);
 }

@@ -8,6 +8,7 @@
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 
 #include <cmath>
+#include <utility>
 
 #include "skald/base/inline.h"
 #include "skald/base/text/message.h"
@@ -18,14 +19,14 @@
 namespace skald {
 
 SKALD_INLINE void CausalConv::ListParameters(Weights& weights, std::string_view name, ParameterList& list,
-                                             const std::vector<PartitionedSection>& sections) const {
-  list.AddArray(weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
-                {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
-                [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); });
-  list.PartitionVector(Repeated(sections, taps));
-  if (!has_bias) return;
-  list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
-  list.PartitionVector(sections);
+                                             const std::vector<Axis>& axes) const {
+  std::vector<Axis> of_taps;
+  for (size_t tap = 0; tap < taps; ++tap) of_taps.insert(of_taps.end(), axes.begin(), axes.end());
+  list.AddArray(
+      weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
+      {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
+      [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); }, std::move(of_taps));
+  if (has_bias) list.AddArray(weights.bias, {{Concat({name, ".bias"}), {channels}}}, {}, {}, axes);
 }
 
 SKALD_INLINE void CausalConv::Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset,

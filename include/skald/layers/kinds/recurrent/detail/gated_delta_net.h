@@ -19,22 +19,17 @@
 namespace skald {
 
 SKALD_INLINE void GatedDeltaNet::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const auto heads = static_cast<size_t>(value_heads);
-  std::vector<PartitionedSection> inputs = ConvSections();
-  AddValues(static_cast<size_t>(value_dim), inputs);
-  list.AddMatrix(weights.input, model_dim, InputParts(), {.sections = std::move(inputs)});
-  std::vector<PartitionedSection> of_heads;
-  AddValues(1, of_heads);
-  list.AddMatrix(weights.rates, model_dim, RateParts(), {.sections = Repeated(of_heads, 2)});
-  conv().ListParameters(weights.conv, "linear_attn.conv1d", list, ConvSections());
+  const Axis heads = ValueHeads(1), values = ValueHeads(static_cast<size_t>(value_dim));
+  std::vector<Axis> inputs = ConvAxes();
+  inputs.push_back(values);
+  list.AddMatrix(weights.input, model_dim, InputParts(), std::move(inputs));
+  list.AddMatrix(weights.rates, model_dim, RateParts(), {heads.Times(2)});
+  conv().ListParameters(weights.conv, "linear_attn.conv1d", list, ConvAxes());
   // As Mamba's.
   list.AddDecay(weights.decay, "linear_attn.A_log", heads, {-8.5f, 7.5f});
-  list.PartitionVector(of_heads);
   list.AddVector(weights.time_step_bias, {{"linear_attn.dt_bias", heads}}, {-3.43f, 1.15f});
-  list.PartitionVector(of_heads);
   norm.ListParameters(weights.norm, "linear_attn.norm", static_cast<size_t>(value_dim), list);
-  list.AddMatrix(weights.output, values_dim(), {{"linear_attn.out_proj.weight", model_dim}},
-                 {.input_units = units(), .input_tiles = tiles()});
+  list.AddMatrix(weights.output, values, {{"linear_attn.out_proj.weight", model_dim}});
   if (!tiled && key_heads != value_heads) list.Assume(Assumption::kHeadsInGroups);
 }
 

@@ -16,22 +16,22 @@
 namespace skald {
 
 SKALD_INLINE void Mamba::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
-  const size_t units = ColumnUnits(w);
-  list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", 2 * w}}, {.sections = Repeated(Sections(), 2)});
-  conv().ListParameters(weights.conv, "mixer.conv1d", list, Sections());
-  list.AddMatrix(weights.output, w, {{"mixer.out_proj.weight", model_dim}}, {.input_units = units});
+  const size_t states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
+  const Axis w = Columns(inner_dim);
+  list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", w.Times(2)}});
+  conv().ListParameters(weights.conv, "mixer.conv1d", list, {w});
+  list.AddMatrix(weights.output, w, {{"mixer.out_proj.weight", model_dim}});
   // The state is multiplied by exp(decay * softplus(time step)) at each token; the softplus of these random biases
   // lies between 0.01 and 0.1.
-  list.AddArray(weights.decay, {{"mixer.A_log", {w, states}}}, {-8.5f, 7.5f}, [=](std::vector<float>& values) {
+  const auto convert = [=, size = w.size](std::vector<float>& values) {
     internal::DecayFromLogarithm(values);
-    internal::Transpose(values, w, states);
-  });
-  list.PartitionVector(Repeated(Sections(), states));
-  list.AddPartitionedVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, units, {-3.43f, 1.15f});
-  list.AddPartitionedVector(weights.skip, {{"mixer.D", w}}, units, {.center = 1.0f});
-  list.AddMatrix(weights.selection, w, {{"mixer.x_proj.weight", rank + 2 * states}}, {.input_units = units});
-  list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}}, {.output_units = units});
+    internal::Transpose(values, size, states);
+  };
+  list.AddArray(weights.decay, {{"mixer.A_log", {w, states}}}, {-8.5f, 7.5f}, convert, {w.Times(states)});
+  list.AddVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, {-3.43f, 1.15f});
+  list.AddVector(weights.skip, {{"mixer.D", w}}, {.center = 1.0f});
+  list.AddMatrix(weights.selection, w, {{"mixer.x_proj.weight", rank + 2 * states}});
+  list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}});
 }
 
 SKALD_INLINE auto Mamba::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {

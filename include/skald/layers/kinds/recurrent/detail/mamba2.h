@@ -17,25 +17,16 @@
 namespace skald {
 
 SKALD_INLINE void Mamba2::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const auto h = static_cast<size_t>(heads);
-  std::vector<PartitionedSection> projected = {OfHeads(width())};
-  for (const PartitionedSection& section : PartitionState().inputs) projected.push_back(section);
-  list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", projected_dim()}},
-                 {.sections = std::move(projected)});
-  conv().ListParameters(weights.conv, "mixer.conv1d", list, ConvSections());
-  list.AddMatrix(weights.output, width(), {{"mixer.out_proj.weight", model_dim}},
-                 {.input_units = OfHeads(width()).units, .input_sharers = OfHeads(width()).sharers});
+  std::vector<Axis> projected = {Channels()};
+  for (const Axis& axis : AxesOfState().inputs) projected.push_back(axis);
+  list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", projected_dim()}}, std::move(projected));
+  conv().ListParameters(weights.conv, "mixer.conv1d", list, ConvAxes());
+  list.AddMatrix(weights.output, Channels(), {{"mixer.out_proj.weight", model_dim}});
   // As Mamba's.
-  list.AddDecay(weights.decay, "mixer.A_log", h, {-8.5f, 7.5f});
-  list.PartitionVector({OfHeads(h)});
-  list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
-  list.PartitionVector({OfHeads(h)});
-  list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
-  list.PartitionVector({OfHeads(h)});
-  if (has_norm) {
-    norm.ListParameters(weights.norm, "mixer.norm", width(), list);
-    if (norm.weight) list.PartitionVector({{width(), static_cast<size_t>(groups)}});
-  }
+  list.AddDecay(weights.decay, "mixer.A_log", Heads(1), {-8.5f, 7.5f});
+  list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", Heads(1)}}, {-3.43f, 1.15f});
+  list.AddVector(weights.skip, {{"mixer.D", Heads(1)}}, {.center = 1.0f});
+  if (has_norm) norm.ListParameters(weights.norm, "mixer.norm", {width(), static_cast<size_t>(groups)}, list);
   if (!input_multipliers.empty() || output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
 }
 

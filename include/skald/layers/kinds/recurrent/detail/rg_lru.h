@@ -16,28 +16,24 @@
 namespace skald {
 
 SKALD_INLINE void RgLru::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const size_t w = channels(), count = static_cast<size_t>(blocks), block = w / count;
+  const Axis w = Channels(), count = Blocks();
+  const size_t block = w.size / count.size;
   list.AddMatrix(weights.input, model_dim,
-                 {{"temporal_block.linear_y.weight", w}, {"temporal_block.linear_x.weight", w}},
-                 {.output_units = count});
-  conv().ListParameters(weights.conv, "temporal_block.conv_1d", list, Sections());
-  list.AddMatrix(weights.output, w, {{"temporal_block.linear_out.weight", model_dim}}, {.input_units = count});
-  list.AddPartitionedVector(weights.input_bias,
-                            {{"temporal_block.linear_y.bias", w}, {"temporal_block.linear_x.bias", w}}, count);
+                 {{"temporal_block.linear_y.weight", w}, {"temporal_block.linear_x.weight", w}});
+  conv().ListParameters(weights.conv, "temporal_block.conv_1d", list, {w});
+  list.AddMatrix(weights.output, w, {{"temporal_block.linear_out.weight", model_dim}});
+  list.AddVector(weights.input_bias, {{"temporal_block.linear_y.bias", w}, {"temporal_block.linear_x.bias", w}});
   list.AddVector(weights.output_bias, {{"temporal_block.linear_out.bias", model_dim}});
   // The state is multiplied by exp(decay * gate) at each token, with a gate around 1 / 2.
   list.AddArray(weights.decay, {{"temporal_block.rg_lru.recurrent_param", {w}}}, {-0.5f, 0.49f},
-                internal::DecayFromRgLruParameter);
-  list.PartitionVector(Sections());
+                internal::DecayFromRgLruParameter, {w});
   list.AddBlocks(weights.gates, count, block,
                  {{.name = "temporal_block.rg_lru.input_gate_weight", .rows = block, .transposed = true},
-                  {.name = "temporal_block.rg_lru.recurrent_gate_weight", .rows = block, .transposed = true}},
-                 count);
+                  {.name = "temporal_block.rg_lru.recurrent_gate_weight", .rows = block, .transposed = true}});
   list.AddArray(weights.gate_bias,
                 {{"temporal_block.rg_lru.input_gate_bias", {count, block}},
                  {"temporal_block.rg_lru.recurrent_gate_bias", {count, block}}},
-                {});
-  list.PartitionVector(Repeated(Sections(), 2));
+                {}, {}, {w.Times(2)});
 }
 
 SKALD_INLINE auto RgLru::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {

@@ -13,15 +13,11 @@
 namespace skald {
 
 SKALD_INLINE void ShortConv::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const size_t w = channels();
-  const std::vector<PartitionedSection> inputs = Repeated(Sections(), 3);
-  list.AddMatrix(weights.input, model_dim, {{"conv.in_proj.weight", 3 * w}}, {.sections = inputs});
-  if (bias) {
-    list.AddVector(weights.input_bias, {{"conv.in_proj.bias", 3 * w}});
-    list.PartitionVector(inputs);
-  }
-  conv().ListParameters(weights.conv, "conv.conv", list, Sections());
-  list.AddMatrix(weights.output, w, {{"conv.out_proj.weight", model_dim}}, {.input_units = ColumnUnits(w)});
+  const Axis w = Columns(width);
+  list.AddMatrix(weights.input, model_dim, {{"conv.in_proj.weight", w.Times(3)}});
+  if (bias) list.AddVector(weights.input_bias, {{"conv.in_proj.bias", w.Times(3)}});
+  conv().ListParameters(weights.conv, "conv.conv", list, {w});
+  list.AddMatrix(weights.output, w, {{"conv.out_proj.weight", model_dim}});
   if (bias) list.AddVector(weights.output_bias, {{"conv.out_proj.bias", model_dim}});
 }
 

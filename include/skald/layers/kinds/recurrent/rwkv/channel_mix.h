@@ -13,7 +13,7 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/layers/kinds/partitioned_columns.h"
+#include "skald/layers/kinds/columns.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
@@ -51,12 +51,8 @@ struct RwkvChannelMix {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// The values between key and value; every rank has the row before.
-  constexpr RwkvChannelMix OfRank(const RankShare& share) const {
-    RwkvChannelMix part = *this;
-    part.width = PartitionedWidth(width, share);
-    return part;
-  }
+  /// Every rank has the row before.
+  constexpr void VisitAxes(auto visit) const { visit(&RwkvChannelMix::width, Columns(width)); }
 
   template <class T>
   struct Pieces {

@@ -67,9 +67,7 @@ struct RwkvTimeMix {
   constexpr std::optional<CarriedRows> Carried() const {
     return CarriedRows{.width = heads * head_dim, .gives = gives_values()};
   }
-  constexpr CacheGroup State() const {
-    return {.state_floats = static_cast<uint32_t>(memory_floats() + shift().state_floats())};
-  }
+  constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   /// up(function(down(x))) + bias, of few numbers between.
   struct LowRank {
@@ -92,16 +90,16 @@ struct RwkvTimeMix {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// Heads; every rank has the row before.
+  constexpr void VisitAxes(auto visit) const { visit(&RwkvTimeMix::heads, Heads(1)); }
+  /// Every rank has the row before, in the model's width.
   constexpr RwkvTimeMix OfRank(const RankShare& share) const {
-    if (!ArePartitioned(units(), share.ranks)) return *this;
-    RwkvTimeMix part = *this;
-    part.heads = static_cast<int>(Partition(units(), share).size());
-    part.input_dim = InputDim();
+    RwkvTimeMix part = PartOf(*this, share);
+    if (part.heads < heads) part.input_dim = InputDim();
     return part;
   }
-  constexpr StateSections PartitionState() const {
-    return {.state = {{memory_floats(), units()}, {shift().state_floats()}}};
+  constexpr StateAxes AxesOfState() const {
+    const auto dim = static_cast<size_t>(head_dim);
+    return {.state = {Heads(dim * dim), shift().state_floats()}};
   }
 
   template <class T>
@@ -121,7 +119,11 @@ struct RwkvTimeMix {
   enum Mixes : size_t { kReceptance, kDecay, kKey, kValue, kRate, kGate, kMixes };
 
   constexpr bool gives_values() const { return value_rank == 0; }
-  constexpr size_t units() const { return static_cast<size_t>(heads); }  // that are partitioned to ranks
+  /// So many elements of each head.
+  constexpr Axis Heads(size_t of_head) const {
+    const auto count = static_cast<size_t>(heads);
+    return {count * of_head, count};
+  }
   constexpr size_t channels() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   constexpr size_t memory_floats() const { return channels() * static_cast<size_t>(head_dim); }
   constexpr TokenShift shift() const { return {.channels = static_cast<size_t>(InputDim()), .mixes = kMixes}; }

@@ -14,10 +14,10 @@
 namespace skald {
 
 SKALD_INLINE void RwkvChannelMix::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const auto hidden = static_cast<size_t>(width);
+  const Axis hidden = Columns(width);
   list.AddVector(weights.mix, {{"ffn.x_k", model_dim}}, TokenShift::kRandom);
-  list.AddMatrix(weights.key, model_dim, {{"ffn.key.weight", hidden}}, {.output_units = ColumnUnits(hidden)});
-  list.AddMatrix(weights.value, hidden, {{"ffn.value.weight", model_dim}}, {.input_units = ColumnUnits(hidden)});
+  list.AddMatrix(weights.key, model_dim, {{"ffn.key.weight", hidden}});
+  list.AddMatrix(weights.value, hidden, {{"ffn.value.weight", model_dim}});
 }
 
 SKALD_INLINE auto RwkvChannelMix::ScratchFloats(size_t rows, size_t model_dim) const -> Pieces<size_t> {

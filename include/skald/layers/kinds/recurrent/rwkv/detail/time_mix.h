@@ -16,15 +16,15 @@
 namespace skald {
 
 SKALD_INLINE void RwkvTimeMix::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const size_t c = channels();
+  const Axis c = Heads(static_cast<size_t>(head_dim));
   std::vector<ArrayPart> mixes;
   for (const char* name : {"attn.x_r", "attn.x_w", "attn.x_k", "attn.x_v", "attn.x_a", "attn.x_g"}) {
     mixes.push_back({name, {1, 1, model_dim}});
   }
   list.AddArray(weights.mix, mixes, TokenShift::kRandom);
-  list.AddMatrix(weights.receptance, model_dim, {{"attn.r_proj.weight", c}}, {.output_units = units()});
-  list.AddMatrix(weights.key, model_dim, {{"attn.k_proj.weight", c}}, {.output_units = units()});
-  list.AddMatrix(weights.value, model_dim, {{"attn.v_proj.weight", c}}, {.output_units = units()});
+  list.AddMatrix(weights.receptance, model_dim, {{"attn.r_proj.weight", c}});
+  list.AddMatrix(weights.key, model_dim, {{"attn.k_proj.weight", c}});
+  list.AddMatrix(weights.value, model_dim, {{"attn.v_proj.weight", c}});
   ListLowRank(weights.decay, "attn.w_lora", decay_rank, model_dim, list);
   ListLowRank(weights.rate, "attn.a_lora", rate_rank, model_dim, list);
   ListLowRank(weights.gate, "attn.g_lora", gate_rank, model_dim, list, /*has_bias=*/false);
@@ -35,13 +35,13 @@ SKALD_INLINE void RwkvTimeMix::ListParameters(Weights& weights, size_t model_dim
       list.AllowUnused(name);
     }
   }
-  list.AddPartitionedVector(weights.key_scale, {{"attn.k_k", c}}, units(), {.center = 1.0f});
-  list.AddPartitionedVector(weights.rate_scale, {{"attn.k_a", c}}, units(), {.center = 1.0f});
-  list.AddArray(weights.bonus, {{"attn.r_k", {static_cast<size_t>(heads), static_cast<size_t>(head_dim)}}}, {});
-  list.PartitionVector({{c, units()}});
-  list.AddPartitionedVector(weights.norm, {{"attn.g_norm.weight", c}}, units(), {.center = 1.0f});
-  list.AddPartitionedVector(weights.norm_bias, {{"attn.g_norm.bias", c}}, units());
-  list.AddMatrix(weights.output, c, {{"attn.o_proj.weight", model_dim}}, {.input_units = units()});
+  list.AddVector(weights.key_scale, {{"attn.k_k", c}}, {.center = 1.0f});
+  list.AddVector(weights.rate_scale, {{"attn.k_a", c}}, {.center = 1.0f});
+  list.AddArray(weights.bonus, {{"attn.r_k", {static_cast<size_t>(heads), static_cast<size_t>(head_dim)}}}, {}, {},
+                {c});
+  list.AddVector(weights.norm, {{"attn.g_norm.weight", c}}, {.center = 1.0f});
+  list.AddVector(weights.norm_bias, {{"attn.g_norm.bias", c}});
+  list.AddMatrix(weights.output, c, {{"attn.o_proj.weight", model_dim}});
 }
 
 SKALD_INLINE auto RwkvTimeMix::ScratchFloats(size_t rows, size_t model_dim) const -> Pieces<size_t> {
@@ -77,9 +77,10 @@ SKALD_INLINE void RwkvTimeMix::Run(const Weights& weights, const LayerRun& run) 
 SKALD_INLINE void RwkvTimeMix::ListLowRank(LowRank& weights, std::string_view name, int rank, size_t model_dim,
                                            ParameterList& list, bool has_bias) const {
   const auto between = static_cast<size_t>(rank);
+  const Axis c = Heads(static_cast<size_t>(head_dim));
   list.AddMatrix(weights.down, model_dim, {{Concat({name, ".lora.0.weight"}), between}});
-  list.AddMatrix(weights.up, between, {{Concat({name, ".lora.2.weight"}), channels()}}, {.output_units = units()});
-  if (has_bias) list.AddPartitionedVector(weights.bias, {{Concat({name, ".lora.2.bias"}), channels()}}, units());
+  list.AddMatrix(weights.up, between, {{Concat({name, ".lora.2.weight"}), c}});
+  if (has_bias) list.AddVector(weights.bias, {{Concat({name, ".lora.2.bias"}), c}});
 }
 
 SKALD_INLINE void RwkvTimeMix::Project(const LowRank& weights, FactorFunction function, const LayerRun& run, Rows input,
