@@ -46,7 +46,7 @@ inline RankFacts FactsOf(const ModelWeights& weights) {
   const ParameterList list = ParametersOf(weights);
   for (const Parameter& parameter : list.parameters()) {
     if (const auto* vector = std::get_if<VectorParameter>(&parameter.value)) {
-      if (ArePartitioned(vector->sections, weights.share.ranks)) continue;
+      if (ArePartitioned(vector->axes, weights.share.ranks)) continue;
       for (const float value : *vector->target) print.Add(value);
     } else if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) {
       print.Add(static_cast<uint64_t>(matrix->target->dtype));
