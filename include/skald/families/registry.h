@@ -44,8 +44,8 @@ std::span<const TensorNames> KnownTensorNames();
 /// The same for one file: a GGUF file's names tell how its converter lays rows out, which its architecture says.
 std::vector<TensorNames> TensorNamesIn(const Checkpoint& checkpoint);
 
-/// Returns the one that a checkpoint follows. Where its converter moved rows, the names say so.
-const TensorNames& TensorNamesOf(const Checkpoint& checkpoint);
+/// Returns the one of these that a checkpoint follows.
+TensorNames TensorNamesOf(const Checkpoint& checkpoint);
 
 /// Returns what config.json files of a model_type call facts, where that is not the usual name.
 std::span<const FactRenaming> FactNamesOf(std::string_view model_type);

@@ -37,7 +37,7 @@ struct TensorRows {
 /// that of the part; 0: nothing in it is rotated.
 std::vector<std::byte> MovedRows(const TensorRows& rows, size_t head_dim);
 
-/// Keeps the first complaint. The checkpoint and the names must outlive it; its views are valid as long as it lives.
+/// Keeps the first complaint. The checkpoint must outlive it; its views are valid as long as it lives.
 class TensorFinder {
  public:
   TensorFinder(const Checkpoint& checkpoint, const TensorNames& names);
@@ -156,7 +156,7 @@ class TensorFinder {
   Spelling SpelledName(std::string_view name, std::optional<size_t> layer) const;
 
   const Checkpoint& checkpoint_;
-  const TensorNames& names_;
+  const TensorNames names_;
   std::set<std::string_view> used_;
   std::set<std::string_view> within_layers_;  ///< names of tensors without those of their layers
   std::deque<SlicedTensor> slices_;

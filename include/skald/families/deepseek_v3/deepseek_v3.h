@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "skald/base/numbers/rope.h"
+#include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/latent_attention.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
@@ -44,20 +46,15 @@ constexpr std::vector<bool> FirstLayersDense(int layers, int dense) {
 
 constexpr ModelSpec DeepSeekV3Spec(const DeepSeekV3Sizes& sizes) {
   const RmsNorm norm = {.epsilon = sizes.norm_epsilon};
+  const GatedFeedForward dense = {.width = sizes.feed_forward_dim};
   ModelSpec spec = {.model_dim = sizes.model_dim,
                     .vocab_size = sizes.vocab_size,
                     .tied_embeddings = sizes.tied_embeddings,
                     .final_norm = norm};
   for (uint32_t layer = 0; layer < sizes.dense.size(); ++layer) {
-    Block mixer = {.number = layer, .norm = norm};
-    Block feed_forward = {.number = layer, .norm = norm, .norm_name = "feed_forward_norm"};
-    mixer.layers.push_back(sizes.attention);
-    if (sizes.dense[layer])
-      feed_forward.layers.push_back(GatedFeedForward{.width = sizes.feed_forward_dim});
-    else
-      feed_forward.layers.push_back(sizes.experts);
-    spec.blocks.push_back(mixer);
-    spec.blocks.push_back(feed_forward);
+    LayerSpec feed_forward = dense;
+    if (!sizes.dense[layer]) feed_forward = sizes.experts;
+    AddUsualLayer(spec, layer, norm, sizes.attention, std::move(feed_forward));
   }
   return spec;
 }

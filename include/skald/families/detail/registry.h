@@ -129,11 +129,8 @@ SKALD_INLINE std::vector<TensorNames> TensorNamesIn(const Checkpoint& checkpoint
   return known;
 }
 
-SKALD_INLINE const TensorNames& TensorNamesOf(const Checkpoint& checkpoint) {
-  const TensorNames& names = DetectTensorNames(checkpoint, kAllTensors);
-  const bool in_pairs =
-      names.body == kCommonGguf.body && names.final_norm == kCommonGguf.final_norm && HasRopePairs(checkpoint);
-  return in_pairs ? kGgufInPairs : names;
+SKALD_INLINE TensorNames TensorNamesOf(const Checkpoint& checkpoint) {
+  return DetectTensorNames(checkpoint, TensorNamesIn(checkpoint));
 }
 
 SKALD_INLINE std::span<const FactRenaming> FactNamesOf(std::string_view model_type) {

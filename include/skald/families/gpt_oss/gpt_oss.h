@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/model_spec.h"
@@ -63,13 +64,8 @@ constexpr ModelSpec GptOssSpec(const GptOssSizes& sizes) {
                     .tied_embeddings = sizes.tied_embeddings,
                     .final_norm = norm};
   for (uint32_t layer = 0; layer < sizes.slides.size(); ++layer) {
-    Block mixer = {.number = layer, .norm = norm};
-    Block feed_forward = {.number = layer, .norm = norm, .norm_name = "feed_forward_norm"};
     attention.window = sizes.slides[layer] ? sizes.window : 0;
-    mixer.layers.push_back(attention);
-    feed_forward.layers.push_back(experts);
-    spec.blocks.push_back(mixer);
-    spec.blocks.push_back(feed_forward);
+    AddUsualLayer(spec, layer, norm, attention, experts);
   }
   return spec;
 }

@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
@@ -45,24 +47,16 @@ constexpr ModelSpec Lfm2Spec(const Lfm2Sizes& sizes) {
                          .head_norm = norm};
   attention.rope = sizes.rope;
   const ShortConv conv = {.width = sizes.model_dim, .conv_width = sizes.conv_width, .bias = sizes.conv_bias};
+  const GatedFeedForward dense = {.width = sizes.feed_forward_dim};
   ModelSpec spec = {.model_dim = sizes.model_dim,
                     .vocab_size = sizes.vocab_size,
                     .tied_embeddings = sizes.tied_embeddings,
                     .final_norm = norm};
   for (int layer = 0; layer < sizes.layers; ++layer) {
-    const auto number = static_cast<uint32_t>(layer);
-    Block mixer = {.number = number, .norm = norm};
-    Block feed_forward = {.number = number, .norm = norm, .norm_name = "feed_forward_norm"};
-    if (std::ranges::binary_search(sizes.attention_layers, layer))
-      mixer.layers.push_back(attention);
-    else
-      mixer.layers.push_back(conv);
-    if (sizes.experts.experts == 0 || layer < sizes.dense_layers)
-      feed_forward.layers.push_back(GatedFeedForward{.width = sizes.feed_forward_dim});
-    else
-      feed_forward.layers.push_back(sizes.experts);
-    spec.blocks.push_back(mixer);
-    spec.blocks.push_back(feed_forward);
+    LayerSpec mixer = conv, feed_forward = dense;
+    if (std::ranges::binary_search(sizes.attention_layers, layer)) mixer = attention;
+    if (sizes.experts.experts > 0 && layer >= sizes.dense_layers) feed_forward = sizes.experts;
+    AddUsualLayer(spec, static_cast<uint32_t>(layer), norm, std::move(mixer), std::move(feed_forward));
   }
   return spec;
 }

@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
@@ -58,26 +60,19 @@ constexpr ModelSpec Qwen3NextSpec(const Qwen3NextSizes& sizes) {
   attention.rope = sizes.rope;
   GatedDeltaNet delta_net = sizes.delta_net;
   delta_net.norm = {.epsilon = sizes.norm_epsilon};
+  const GatedFeedForward dense = {.width = sizes.feed_forward_dim};
   ModelSpec spec = {.model_dim = sizes.model_dim,
                     .vocab_size = sizes.vocab_size,
                     .tied_embeddings = sizes.tied_embeddings,
                     .final_norm = norm};
   for (int layer = 0; layer < sizes.layers; ++layer) {
-    const auto number = static_cast<uint32_t>(layer);
-    Block mixer = {.number = number, .norm = norm};
-    Block feed_forward = {.number = number, .norm = norm, .norm_name = "feed_forward_norm"};
+    LayerSpec mixer = delta_net, feed_forward = dense;
     const bool attends = sizes.attention_layers ? std::ranges::binary_search(*sizes.attention_layers, layer)
                                                 : (layer + 1) % sizes.attention_interval == 0;
-    if (attends)
-      mixer.layers.push_back(attention);
-    else
-      mixer.layers.push_back(delta_net);
-    if (sizes.experts.experts == 0 || std::ranges::binary_search(sizes.dense_layers, layer))
-      feed_forward.layers.push_back(GatedFeedForward{.width = sizes.feed_forward_dim});
-    else
-      feed_forward.layers.push_back(sizes.experts);
-    spec.blocks.push_back(mixer);
-    spec.blocks.push_back(feed_forward);
+    if (attends) mixer = attention;
+    const bool has_experts = sizes.experts.experts > 0 && !std::ranges::binary_search(sizes.dense_layers, layer);
+    if (has_experts) feed_forward = sizes.experts;
+    AddUsualLayer(spec, static_cast<uint32_t>(layer), norm, std::move(mixer), std::move(feed_forward));
   }
   return spec;
 }

@@ -52,6 +52,8 @@ nlohmann::json ToJson(const T& value) {
     return object;
   } else if constexpr (std::is_enum_v<T>) {
     return std::string(NameOf(value));
+  } else if constexpr (std::is_same_v<T, FixedText>) {
+    return std::string(std::string_view(value));
   } else if constexpr (std::is_floating_point_v<T>) {
     return std::isinf(value) ? nlohmann::json("Infinity") : nlohmann::json(static_cast<double>(value));
   } else {
@@ -167,34 +169,55 @@ struct LayerJson<LayerTypes<L...>> {
   }
 };
 
+/// Calls always(name, member) for the members of a spec or a block that every description has, but blocks and layers,
+/// and later(name, member) for those that older descriptions lack.
+template <class Spec, class Always, class Later>
+void VisitModel(Spec& spec, Always always, Later later) {
+  always("model_dim", spec.model_dim);
+  always("vocab_size", spec.vocab_size);
+  always("tied_embeddings", spec.tied_embeddings);
+  always("embedding_scale", spec.embedding_scale);
+  always("final_norm", spec.final_norm);
+  always("final_softcap", spec.final_softcap);
+  later("embedding_multiplier", spec.embedding_multiplier);
+  later("logits_scaling", spec.logits_scaling);
+  later("per_layer_dim", spec.per_layer_dim);
+  later("embedding_norm", spec.embedding_norm);
+}
+template <class OneBlock, class Always, class Later>
+void VisitBlock(OneBlock& block, Always always, Later later) {
+  always("number", block.number);
+  always("norm", block.norm);
+  always("norm_name", block.norm_name);
+  always("post_norm", block.post_norm);
+  always("post_norm_name", block.post_norm_name);
+  later("residual_multiplier", block.residual_multiplier);
+  later("learned_scale", block.learned_scale);
+}
+
+/// Returns the array of this name, or null, which is a complaint.
+inline const nlohmann::json* FindArray(const nlohmann::json& object, const char* name, SpecReader& reader) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  if (found != object.end() && found->is_array()) return &*found;
+  reader.Complain(name);
+  return nullptr;
+}
+
 }  // namespace internal
 
 /// Returns the spec as a text in JSON. Types lists the types of its layers.
 template <class Types = StandardLayers>
 Result<std::string> SpecToJson(const ModelSpec& spec) {
   return NoThrow("the description of a model", [&]() -> Result<std::string> {
-    nlohmann::json json = {{"model_dim", spec.model_dim},
-                           {"vocab_size", spec.vocab_size},
-                           {"tied_embeddings", spec.tied_embeddings},
-                           {"embedding_scale", internal::ToJson(spec.embedding_scale)},
-                           {"final_norm", internal::ToJson(spec.final_norm)},
-                           {"final_softcap", spec.final_softcap},
-                           {"embedding_multiplier", spec.embedding_multiplier},
-                           {"logits_scaling", spec.logits_scaling},
-                           {"per_layer_dim", spec.per_layer_dim},
-                           {"embedding_norm", internal::ToJson(spec.embedding_norm)},
-                           {"blocks", nlohmann::json::array()}};
+    nlohmann::json json = {{"blocks", nlohmann::json::array()}};
+    const auto write = [&json](const char* name, const auto& member) { json[name] = internal::ToJson(member); };
+    internal::VisitModel(spec, write, write);
     for (const Block& block : spec.blocks) {
-      nlohmann::json layers = nlohmann::json::array();
-      for (const LayerSpec& layer : block.layers) layers.push_back(internal::LayerJson<Types>::Write(layer));
-      json["blocks"].push_back({{"number", block.number},
-                                {"norm", internal::ToJson(block.norm)},
-                                {"norm_name", std::string(std::string_view(block.norm_name))},
-                                {"layers", layers},
-                                {"post_norm", internal::ToJson(block.post_norm)},
-                                {"post_norm_name", std::string(std::string_view(block.post_norm_name))},
-                                {"residual_multiplier", block.residual_multiplier},
-                                {"learned_scale", block.learned_scale}});
+      nlohmann::json one = {{"layers", nlohmann::json::array()}};
+      const auto add = [&one](const char* name, const auto& member) { one[name] = internal::ToJson(member); };
+      internal::VisitBlock(block, add, add);
+      for (const LayerSpec& layer : block.layers) one["layers"].push_back(internal::LayerJson<Types>::Write(layer));
+      json["blocks"].push_back(std::move(one));
     }
     return json.dump();
   });
@@ -213,34 +236,19 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
     }
     internal::SpecReader reader;
     ModelSpec spec;
-    reader.Read(json, "model_dim", spec.model_dim);
-    reader.Read(json, "vocab_size", spec.vocab_size);
-    reader.Read(json, "tied_embeddings", spec.tied_embeddings);
-    reader.Read(json, "embedding_scale", spec.embedding_scale);
-    reader.Read(json, "final_norm", spec.final_norm);
-    reader.Read(json, "final_softcap", spec.final_softcap);
-    reader.ReadIfThere(json, "embedding_multiplier", spec.embedding_multiplier);
-    reader.ReadIfThere(json, "logits_scaling", spec.logits_scaling);
-    reader.ReadIfThere(json, "per_layer_dim", spec.per_layer_dim);
-    reader.ReadIfThere(json, "embedding_norm", spec.embedding_norm);
-    const auto blocks = json.is_object() ? json.find("blocks") : json.end();
-    if (blocks == json.end() || !blocks->is_array()) {
-      reader.Complain("blocks");
-    } else {
+    const auto readers_of = [&reader](const nlohmann::json& object) {
+      return std::pair([&](const char* name, auto& member) { reader.Read(object, name, member); },
+                       [&](const char* name, auto& member) { reader.ReadIfThere(object, name, member); });
+    };
+    const auto [read, read_if_there] = readers_of(json);
+    internal::VisitModel(spec, read, read_if_there);
+    if (const nlohmann::json* const blocks = internal::FindArray(json, "blocks", reader)) {
       for (const nlohmann::json& one : *blocks) {
         Block& block = spec.blocks.emplace_back();
-        reader.Read(one, "number", block.number);
-        reader.Read(one, "norm", block.norm);
-        reader.Read(one, "norm_name", block.norm_name);
-        reader.Read(one, "post_norm", block.post_norm);
-        reader.Read(one, "post_norm_name", block.post_norm_name);
-        reader.ReadIfThere(one, "residual_multiplier", block.residual_multiplier);
-        reader.ReadIfThere(one, "learned_scale", block.learned_scale);
-        const auto layers = one.is_object() ? one.find("layers") : one.end();
-        if (layers == one.end() || !layers->is_array()) {
-          reader.Complain("layers");
-          continue;
-        }
+        const auto [read_one, read_one_if_there] = readers_of(one);
+        internal::VisitBlock(block, read_one, read_one_if_there);
+        const nlohmann::json* const layers = internal::FindArray(one, "layers", reader);
+        if (layers == nullptr) continue;
         for (const nlohmann::json& layer : *layers) internal::LayerJson<Types>::Read(layer, reader, block.layers);
       }
     }

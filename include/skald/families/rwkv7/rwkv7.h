@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/recurrent/rwkv/channel_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
 #include "skald/layers/model_spec.h"
@@ -34,20 +35,16 @@ constexpr ModelSpec Rwkv7Spec(const Rwkv7Sizes& sizes) {
                     .tied_embeddings = sizes.tied_embeddings,
                     .final_norm = sizes.norm,
                     .embedding_norm = sizes.norm};
+  const RwkvChannelMix channel_mix = {.channels = sizes.model_dim, .width = sizes.feed_forward_dim};
   for (int layer = 0; layer < sizes.layers; ++layer) {
-    const auto number = static_cast<uint32_t>(layer);
-    Block time_mix = {.number = number, .norm = sizes.norm};
-    Block channel_mix = {.number = number, .norm = sizes.norm, .norm_name = "feed_forward_norm"};
-    time_mix.layers.push_back(RwkvTimeMix{.heads = sizes.model_dim / sizes.head_dim,
-                                          .head_dim = sizes.head_dim,
-                                          .decay_rank = sizes.decay_rank,
-                                          .rate_rank = sizes.rate_rank,
-                                          .gate_rank = sizes.gate_rank,
-                                          .value_rank = layer == 0 ? 0 : sizes.value_rank,
-                                          .norm_epsilon = sizes.head_norm_epsilon});
-    channel_mix.layers.push_back(RwkvChannelMix{.channels = sizes.model_dim, .width = sizes.feed_forward_dim});
-    spec.blocks.push_back(time_mix);
-    spec.blocks.push_back(channel_mix);
+    const RwkvTimeMix time_mix = {.heads = sizes.model_dim / sizes.head_dim,
+                                  .head_dim = sizes.head_dim,
+                                  .decay_rank = sizes.decay_rank,
+                                  .rate_rank = sizes.rate_rank,
+                                  .gate_rank = sizes.gate_rank,
+                                  .value_rank = layer == 0 ? 0 : sizes.value_rank,
+                                  .norm_epsilon = sizes.head_norm_epsilon};
+    AddUsualLayer(spec, static_cast<uint32_t>(layer), sizes.norm, time_mix, channel_mix);
   }
   return spec;
 }
