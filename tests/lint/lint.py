@@ -58,7 +58,7 @@ ROOMS = {
 DETAIL = "detail"
 FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/base/text/marked_text.h"}
 
-# Descriptions: whoever reads what a model is compiles none of its arithmetic. These headers include, however far away,
+# Descriptions: code that reads what a model is compiles none of its arithmetic. These headers include, however far away,
 # nothing that ARITHMETIC names, once a program is compiled of many sources.
 DESCRIPTIONS = ["layers/kinds/**/*.h", "layers/norms/*.h", "layers/spec/*.h", "layers/model_spec.h",
                 "layers/standard_layers.h", "families/*.h", "families/*/*.h"]

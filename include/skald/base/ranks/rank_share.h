@@ -45,8 +45,8 @@ constexpr bool ArePartitioned(size_t units, size_t ranks) { return ranks > 1 && 
 struct Axis {
   size_t size = 0;
   size_t units = 0;  ///< of equal size, which stay whole; 0: the axis is not partitioned
-  /// How many ranks may share a unit where there are fewer units than ranks: each has one of as many parts of it at
-  /// least, or a copy of the unit.
+  /// How many ranks may share a unit if there are fewer units than ranks. Each has one of at least as many parts of it,
+  /// or a copy of the unit.
   size_t sharers = 1;
   bool is_copied = false;
   size_t tiles = 1;  ///< of equal size, one after the other, each of which has all units

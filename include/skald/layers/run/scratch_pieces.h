@@ -23,7 +23,7 @@ namespace skald {
 template <class Sizes>
 inline constexpr size_t kNumPieces = std::is_empty_v<Sizes> ? 0 : sizeof(Sizes) / sizeof(size_t);
 
-/// What Pieces<size_t> must be.
+/// Pieces<size_t> must be this.
 template <class Sizes>
 concept PieceSizes = std::is_trivially_copyable_v<Sizes> &&
     (std::is_empty_v<Sizes> || sizeof(Sizes) == kNumPieces<Sizes> * sizeof(size_t));

@@ -96,7 +96,7 @@ inline Layers LayersThat(const ModelSpec& spec, bool (*test)(const LayerSpec&)) 
   return found;
 }
 
-// Returns the one text where all agree, `none` where there are none.
+// Returns the one text if all agree, `none` if there is no text.
 inline std::string Joint(const std::vector<std::string>& texts, const std::string& none) {
   if (texts.empty()) return none;
   const bool agree = std::ranges::all_of(texts, [&](const std::string& text) { return text == texts[0]; });

@@ -65,7 +65,7 @@ struct Mamba {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
-  /// What is selected for all channels, every rank is given.
+  /// Every rank is given the parts that are selected for all channels.
   constexpr void VisitAxes(auto visit) const { visit(&Mamba::inner_dim, Columns(inner_dim)); }
   constexpr StateAxes AxesOfState() const {
     return {.state = {Columns(inner_dim).Times(static_cast<size_t>(state_dim + conv_width - 1))}};

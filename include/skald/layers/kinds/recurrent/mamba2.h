@@ -129,8 +129,8 @@ struct Mamba2 {
 
   void MultiplySections(const LayerRun& run, Rows projected) const;
 
-  /// So many elements of each head, and of each group of heads. A rank has whole groups; heads where there are fewer
-  /// groups than ranks, and ranks that share a group have its B and C each.
+  /// So many elements of each head, and of each group of heads. A rank has whole groups, or heads if there
+  /// are fewer groups than ranks. Each of the ranks that share a group has its B and C.
   constexpr Axis Heads(size_t of_head) const {
     return {static_cast<size_t>(heads) * of_head, static_cast<size_t>(groups), static_cast<size_t>(heads / groups)};
   }
