@@ -2,8 +2,7 @@
 //
 // A layer of your own: a struct that says its sizes, parameters, state and arithmetic once is loaded, packed, batched,
 // forked, rewound and saved like the layers that Skald ships. This one is gated linear attention (Yang et al. 2023,
-// arXiv:2312.06635) with one head: a matrix of state fades by a gate and gains key * value at each token, and the query
-// reads it.
+// arXiv:2312.06635), one head: a state matrix fades by a gate and gains key * value at each token; the query reads it.
 //   build/release/examples/09_own_layer
 #include <cmath>
 #include <cstdint>
@@ -34,12 +33,9 @@ struct GatedLinearAttention {
     list.AddMatrix(weights.output, w, {{"gla.o_proj.weight", model_dim}});
   }
 
-  // Memory for Run.
   template <class T>
-  struct Pieces {
-    T input;  // projections, [rows, 4 * width]
-    T mixed;  // outputs, [rows, width]
-    T state;  // [width, width]
+  struct Pieces {           // memory for Run
+    T input, mixed, state;  // [rows, 4 * width], [rows, width], [width, width]
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     const auto w = static_cast<size_t>(width);

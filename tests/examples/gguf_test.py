@@ -111,7 +111,7 @@ class Gguf(TestCase):
                          r"\nfamily: gemma3_text\nConfig: none: .*no Config fits; the nearest, demo, differs in .*320")
         self.refused(1, r".*token_embd.weight: expected shape \[\d+, 320\], found \[\d+, 256\]",
                      "generate", "--model", path, "--prompt", "x")
-        for values, pattern in (({"general.architecture": "mamba"}, '.*general.architecture is "mamba"; what Skald'),
+        for values, pattern in (({"general.architecture": "mamba"}, '.*general.architecture is "mamba"; Skald supp'),
                                 ({"gemma3.block_count": None}, ".*gemma3.block_count is missing or null")):
             out, _ = self.run_skald("inspect", self.changed(values))
             self.assertRegex(out, rf"\nConfig: none: .*changed.gguf: {pattern}")

@@ -75,7 +75,7 @@ TEST_CASE("bad batches are refused by name and change nothing") {
           "another kv_type or block_tokens");
   refused(Batch().Add(good, tokens).Add(short_limit, tokens), ErrorCode::kOutOfRange,
           "sequence 1 of the batch: 3 tokens after 0 exceed the limit of 2");
-  refused(Batch().Add(good, tokens, one_want), ErrorCode::kInvalidArgument, "wants of 1 tokens but has 3");
+  refused(Batch().Add(good, tokens, one_want), ErrorCode::kInvalidArgument, "wishes for 1 tokens but has 3");
   // One wish too many here and one too few there: the sum is right, the outputs would be another's.
   KVCache second = NewCache(AllFeatures(), kRuntime);
   const std::vector<Want> four_wants(4, Want::kLogits), two_wants(2, Want::kLogits);
