@@ -23,6 +23,7 @@
 #include "skald/layers/kinds/columns.h"
 #include "skald/layers/kinds/expert_router.h"
 #include "skald/layers/run/rows.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -31,7 +32,7 @@ namespace skald {
 struct LayerRun;  // layers/run/layer_run.h
 
 namespace internal {
-class ExpertsRun;  // layers/kinds/detail/experts_run.h
+class ExpertsRun;  // layers/kinds/detail/mixture_of_experts.h
 }
 
 struct MixtureOfExperts {

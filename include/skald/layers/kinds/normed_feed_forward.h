@@ -15,6 +15,7 @@
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/norms/rms_norm.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {

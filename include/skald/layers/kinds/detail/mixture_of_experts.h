@@ -7,15 +7,191 @@
 
 #include "skald/layers/kinds/mixture_of_experts.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "skald/base/inline.h"
+#include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/layers/kinds/detail/experts_run.h"
+#include "skald/layers/kinds/expert_router.h"
+#include "skald/layers/run/layer_run.h"
+#include "skald/layers/run/multiplications.h"
 #include "skald/layers/run/operations.h"
+#include "skald/layers/run/rows.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
+namespace internal {
+
+// The arithmetic of a mixture of experts in one pass.
+class ExpertsRun {
+ public:
+  ExpertsRun(const MixtureOfExperts& layer, const MixtureOfExperts::Weights& weights, const LayerRun& run)
+      : layer_(layer),
+        weights_(weights),
+        run_(run),
+        scratch_(run.scratch.As<MixtureOfExperts::Pieces>()),
+        count_(static_cast<size_t>(layer.experts)),
+        dim_(layer.ExpertDim(run.model_dim)) {}
+
+  // As MixtureOfExperts::RunRouted.
+  void Compute(Rows router_input, std::span<const float> factors) {
+    Route(router_input, factors);
+    const bool is_latent = layer_.latent_dim > 0;
+    const Rows input = is_latent ? Rows{scratch_.latent_in, dim_} : run_.input;
+    const Rows output = is_latent ? Rows{scratch_.latent_out, dim_} : run_.output;
+    if (is_latent) run_.ops.MatMul(weights_.latent_in, run_.input, rows(), {}, input);
+    for (size_t row = 0; row < rows(); ++row) std::fill_n(output.data + row * output.stride, dim_, 0.0f);
+    const size_t together = ExpertsTogether();
+    for (size_t expert = 0; expert < count_;) expert = AddExperts(expert, together, input, output);
+    if (is_latent) run_.ops.MatMul(weights_.latent_out, output, rows(), {}, run_.output);
+    if (layer_.shared_width > 0) AddShared();
+  }
+
+ private:
+  // Experts and the rows that chose them, gathered one after the other.
+  struct Group {
+    size_t size = 0;
+    size_t experts[Operations::kMostTogether];
+    size_t ends[Operations::kMostTogether + 1] = {};  // ends[i] to ends[i + 1]: the rows of experts[i]
+
+    std::array<RowsOfMatrix, Operations::kMostTogether> By(const std::vector<Matrix>& matrices,
+                                                           const std::vector<std::vector<float>>& biases) const {
+      std::array<RowsOfMatrix, Operations::kMostTogether> parts;
+      for (size_t i = 0; i < size; ++i) {
+        parts[i] = {&matrices[experts[i]], &biases[experts[i]], ends[i], ends[i + 1]};
+      }
+      return parts;
+    }
+  };
+
+  size_t rows() const { return run_.rows.size(); }
+
+  // The weight of an expert for a row; 0: the row did not choose it.
+  float Share(size_t row, size_t expert) const { return scratch_.scores[row * count_ + expert]; }
+
+  void Route(Rows input, std::span<const float> factors) {
+    float* const scores = scratch_.scores;
+    run_.ops.MatMul(weights_.router, input, rows(), weights_.router_bias, {scores, count_});
+    for (size_t row = 0; row < rows(); ++row) {
+      layer_.router().Weigh(weights_.selection_bias, scores + row * count_, scratch_.ranks);
+      for (size_t i = 0; i < factors.size(); ++i) scores[row * count_ + i] *= factors[i];
+    }
+  }
+
+  // The experts that may be multiplied at once.
+  size_t ExpertsTogether() const {
+    const size_t most = layer_.RowsTogether(rows());
+    const auto is_alone = [most](const Matrix& matrix) { return PartialSumsSize(matrix, most) != 0; };
+    const bool all_alone =
+        std::ranges::any_of(weights_.gate_up, is_alone) || std::ranges::any_of(weights_.down, is_alone);
+    return all_alone ? 1 : Operations::kMostTogether;
+  }
+
+  // Adds the shares of at most `together` experts, as many as there is room for, from `first` on, to the output of the
+  // rows that chose them. Returns the first expert that is left.
+  size_t AddExperts(size_t first, size_t together, Rows input, Rows output) const {
+    Group group;
+    const size_t left = Gather(first, together, input, group);
+    if (group.size == 0) return left;
+    const float* from = ComputeGroup(group);
+    for (size_t i = 0; i < group.size; ++i) {
+      for (size_t row = 0; row < rows(); ++row) {
+        const float share = Share(row, group.experts[i]);
+        if (share == 0.0f) continue;
+        AddShare(share, from, dim_, output.data + row * output.stride);
+        from += dim_;
+      }
+    }
+    return left;
+  }
+
+  // Fills the group with the next experts and their rows. Returns the first expert that is left.
+  size_t Gather(size_t first, size_t together, Rows input, Group& group) const {
+    size_t expert = first;
+    for (; expert < count_ && group.size < together; ++expert) {
+      size_t end = group.ends[group.size];
+      for (size_t row = 0; row < rows(); ++row) end += Share(row, expert) != 0.0f;
+      if (end > layer_.RowsTogether(rows())) break;
+      if (end == group.ends[group.size]) continue;
+      float* to = scratch_.gathered + group.ends[group.size] * dim_;
+      for (size_t row = 0; row < rows(); ++row) {
+        if (Share(row, expert) != 0.0f) to = std::copy_n(input.data + row * input.stride, dim_, to);
+      }
+      group.experts[group.size] = expert;
+      group.ends[++group.size] = end;
+    }
+    return expert;
+  }
+
+  // Returns what the experts of a group make of their rows, as wide as those.
+  const float* ComputeGroup(const Group& group) const {
+    const size_t rows = group.ends[group.size], hidden = static_cast<size_t>(layer_.width);
+    const Rows input = {scratch_.gathered, dim_}, outputs = {scratch_.outputs, dim_},
+               between = {scratch_.gated, hidden};
+    const auto up = group.By(weights_.gate_up, weights_.gate_up_bias);
+    const auto down = group.By(weights_.down, weights_.down_bias);
+    const auto multiply = [&](const auto& parts, Rows from, Rows to, std::optional<Activation> gate = {}) {
+      run_.ops.MatMulEach(std::span(parts).first(group.size), from, to, gate, scratch_.together);
+    };
+    const bool is_fused = hidden % kLanes == 0 && !up[0].weights->gathers_outputs();
+    if (layer_.gated && is_fused) {  // the gate is applied while sums are in registers
+      multiply(up, input, between, layer_.activation);
+    } else if (layer_.gated) {
+      multiply(up, input, {scratch_.gate_up, 2 * hidden});
+      run_.ops.Gate(layer_.activation, scratch_.gate_up, rows, hidden, between.data);
+    } else {
+      multiply(up, input, between);
+      run_.ops.Activate(layer_.activation, between.data, rows * hidden);
+    }
+    multiply(down, between, outputs);
+    return outputs.data;
+  }
+
+  // Returns what the shared expert makes of all rows.
+  const float* ComputeShared() const {
+    const Matrix &up = weights_.shared_gate_up, &down = weights_.shared_down;
+    const Rows between = {scratch_.gate_up, up.outputs()}, outputs = {scratch_.outputs, down.outputs()};
+    if (layer_.gated) {
+      run_.ops.FeedForward(layer_.activation, up, {}, down, {}, run_.input, rows(), between.data, scratch_.gated,
+                           outputs);
+    } else {
+      run_.ops.MatMul(up, run_.input, rows(), {}, between);
+      run_.ops.Activate(layer_.activation, between.data, rows() * up.outputs());
+      run_.ops.MatMul(down, between, rows(), {}, outputs);
+    }
+    return outputs.data;
+  }
+
+  void AddShared() const {
+    const size_t dim = run_.model_dim;
+    const float* const outputs = ComputeShared();
+    float* const shares = scratch_.shared_weights;
+    if (layer_.shared_gate) run_.ops.MatMul(weights_.shared_gate, run_.input, rows(), {}, {shares, 1});
+    for (size_t row = 0; row < rows(); ++row) {
+      const float share = layer_.shared_gate ? ExpertRouter::Sigmoid(shares[row]) : 1.0f;
+      AddShare(share, outputs + row * dim, dim, run_.output.data + row * run_.output.stride);
+    }
+  }
+
+  static void AddShare(float share, const float* from, size_t size, float* to) {
+    for (size_t i = 0; i < size; ++i) to[i] += share * from[i];
+  }
+
+  const MixtureOfExperts& layer_;
+  const MixtureOfExperts::Weights& weights_;
+  const LayerRun& run_;
+  const MixtureOfExperts::Pieces<float*> scratch_;
+  const size_t count_, dim_;
+};
+
+}  // namespace internal
 
 SKALD_INLINE void MixtureOfExperts::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
   const size_t count = static_cast<size_t>(experts), dim = ExpertDim(model_dim);
