@@ -41,8 +41,8 @@ def preparing(server):
     return int(float(re.search(rb"^skald_requests_preparing ([0-9.e+]+)", data, re.MULTILINE)[1]))
 
 
-def wait_until(condition, seconds=120):
-    deadline = time.monotonic() + seconds
+def wait_until(condition):
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -63,7 +63,7 @@ class Preparation(unittest.TestCase):
             wait_until(lambda: preparing(server) <= LARGE)
             for connection in large:
                 connection.close()
-            wait_until(lambda: preparing(server) <= 2, 20)
+            wait_until(lambda: preparing(server) <= 2)
 
     def test_the_end_of_the_server_does_not_wait_for_it(self):
         server = RunningServer(PROGRAM, "--grace", "1", "--max-bodies", "1GB")  # of one address half of it
