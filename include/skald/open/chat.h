@@ -26,21 +26,24 @@ namespace skald {
 
 enum class Role { kSystem, kUser, kAssistant };
 
+/// A message of nothing but text.
 struct Message {
-  Role role = Role::kUser;
-  std::string content;
+  Role role = Role::kUser;  ///< the author
+  std::string content;      ///< UTF-8
 };
 
 /// The variables of a template, in the order of the libraries that templates are written for.
 struct Chat {
   Chat() = default;
+  /// A chat of these messages, in their order. The texts are copied.
   explicit Chat(std::span<const Message> texts);
 
   /// Adds a message of nothing but text.
   void Add(Role role, std::string_view content);
 
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();  ///< {"role": ..., "content": ..., ...}
-  nlohmann::ordered_json tools, documents;                            ///< lists, or null
+  nlohmann::ordered_json tools;                                       ///< a list of tool descriptions, or null
+  nlohmann::ordered_json documents;                                   ///< a list, or null
   /// "enable_thinking" and the like. Values from elsewhere, as "bos_token", are not among them.
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
   bool add_generation_prompt = true;  ///< up to where the model answers
@@ -55,8 +58,8 @@ struct Chat {
 /// The work for the next answer of a conversation that keeps its cache: keep the first `keep` tokens of the cache,
 /// rewinding it if it has more, and compute `ids`, of which there is at least one.
 struct NextTurn {
-  size_t keep = 0;
-  std::vector<int32_t> ids;
+  size_t keep = 0;           ///< tokens of the cache
+  std::vector<int32_t> ids;  ///< token ids
 };
 
 /// Returns the rendering of a chat. The template finds the spellings of special tokens that its files tell of, and of

@@ -17,10 +17,13 @@ namespace skald {
 
 /// Fields that are missing in the file are unset.
 struct GenerationConfig {
-  std::vector<int32_t> eos_ids = {};   ///< each ends a text
-  std::optional<bool> do_sample = {};  ///< whether to draw tokens rather than take the likeliest
-  std::optional<float> temperature = {}, top_p = {}, min_p = {}, repetition_penalty = {};
-  std::optional<int32_t> top_k = {};
+  std::vector<int32_t> eos_ids = {};             ///< each ends a text
+  std::optional<bool> do_sample = {};            ///< whether to draw tokens rather than take the likeliest
+  std::optional<float> temperature = {};         ///< as SamplerSettings::temperature
+  std::optional<float> top_p = {};               ///< as SamplerSettings::top_p
+  std::optional<float> min_p = {};               ///< as SamplerSettings::min_p
+  std::optional<float> repetition_penalty = {};  ///< as SamplerSettings::repetition_penalty
+  std::optional<int32_t> top_k = {};             ///< as SamplerSettings::top_k
 };
 
 /// Reads the content of the file. Error: kDataLoss, naming what is wrong.

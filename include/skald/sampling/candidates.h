@@ -15,10 +15,11 @@
 
 namespace skald {
 
+/// A token that may be drawn.
 struct Candidate {
   double weight;  ///< probability divided by that of the most likely candidate; set by ComputeWeights
-  float logit;
-  int32_t id;
+  float logit;    ///< after biases and penalties
+  int32_t id;     ///< of the token
 };
 
 /// More likely first; equal logits by ascending id.

@@ -16,9 +16,10 @@
 
 namespace skald {
 
+/// A token and its log-probability.
 struct TokenLogprob {
-  int32_t id = 0;
-  float logprob = 0.0f;
+  int32_t id = 0;        ///< of the token
+  float logprob = 0.0f;  ///< natural logarithm
 };
 
 /// Returns the logarithm of the sum of exp(logit) over `logits` [vocab_size], which must hold at

@@ -40,8 +40,8 @@ constexpr PhiloxCounter Philox4x32(PhiloxCounter counter, PhiloxKey key) {
 /// One sequence of random numbers. Sequences of different seeds or different streams are
 /// independent; use one stream per continuation that is sampled from the same prompt.
 struct RandomStream {
-  uint64_t seed = 0;
-  uint64_t stream = 0;
+  uint64_t seed = 0;    ///< any number
+  uint64_t stream = 0;  ///< any number, one for each continuation
 
   friend constexpr bool operator==(const RandomStream&, const RandomStream&) = default;
 };

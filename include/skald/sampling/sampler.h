@@ -26,8 +26,9 @@
 
 namespace skald {
 
+/// A token that was drawn, and how likely it was.
 struct SampledToken {
-  int32_t id = 0;
+  int32_t id = 0;  ///< of the token
   /// As SamplerSettings::num_logprobs asks; logprobs.h says of which distribution.
   std::optional<float> logprob;
   std::vector<TokenLogprob> top_logprobs;  ///< most likely first
@@ -36,9 +37,9 @@ struct SampledToken {
 /// Memory that Sample reuses between calls; not state: a fresh one gives the same results. One call
 /// at a time.
 struct SamplerScratch {
-  std::vector<float> logits;
-  std::vector<Candidate> candidates;
-  std::vector<int32_t> sorted_tokens;
+  std::vector<float> logits;           ///< [vocab_size], as changed by biases and penalties
+  std::vector<Candidate> candidates;   ///< the tokens that may be drawn
+  std::vector<int32_t> sorted_tokens;  ///< the tokens that penalties look at
 };
 
 namespace internal {

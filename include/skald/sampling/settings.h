@@ -18,10 +18,11 @@ namespace skald {
 
 /// Added to one token's logit; minus infinity bans the token. Biases of the same token add up.
 struct LogitBias {
-  int32_t token = 0;
-  float bias = 0.0f;
+  int32_t token = 0;  ///< its id
+  float bias = 0.0f;  ///< in units of logits
 };
 
+/// How tokens are drawn. The defaults draw from the plain distribution of the model.
 struct SamplerSettings {
   /// Divides the logits: below 1 sharper, above 1 flatter. 0 is greedy: the highest logit, at ties
   /// the lowest id.
@@ -45,6 +46,7 @@ struct SamplerSettings {
   /// Subtracted from the logit of every token in the window, once for each occurrence.
   float frequency_penalty = 0.0f;
 
+  /// Added before penalties; in any order.
   std::vector<LogitBias> logit_bias = {};
 
   /// The source of randomness; not used when greedy.

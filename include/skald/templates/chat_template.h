@@ -32,9 +32,10 @@ namespace skald {
 /// or dismantled if memory runs out, so a rendering does neither.)
 using TemplateVariables = std::vector<std::pair<std::string_view, const nlohmann::ordered_json*>>;
 
+/// The settings of one rendering.
 struct RenderOptions {
   std::optional<WallTime> now = {};  ///< what strftime_now tells; without it templates find no such function
-  TemplateLimits limits = {};
+  TemplateLimits limits = {};        ///< of steps, memory and output
 };
 
 /// The parts of a chat template, beside its program.
@@ -57,9 +58,11 @@ struct ChatTemplateParts {
   std::vector<std::string> stops = {};
 };
 
+/// The parsed program of a chat template. Copies share it. It does not change, so any number of threads may render at
+/// the same time.
 class ChatTemplate {
  public:
-  // Parses a template's source. Errors tell the line and column.
+  /// Parses a template's source. Errors tell the line and column.
   static Result<ChatTemplate> Parse(std::string_view source) { return Make(source, {}); }
 
   /// The same with all that belongs to it.
@@ -75,8 +78,11 @@ class ChatTemplate {
   Result<MarkedText> Render(const TemplateVariables& variables, const RenderOptions& options = {},
                             std::string_view name = {}) const;
 
+  /// What belongs to the program; valid as long as the template or a copy of it.
   const ChatTemplateParts& parts() const { return content_->parts; }
+  /// The source of the main program; valid as parts().
   const std::string& source() const { return content_->source; }
+  /// Whether a program of this name belongs to the template.
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
 
  private:

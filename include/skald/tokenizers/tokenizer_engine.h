@@ -23,7 +23,7 @@ namespace skald {
 enum class PieceKind {
   kText,     ///< its own letters
   kByte,     ///< one byte of a character that has no piece
-  kControl,  ///< <s>, </s>, <pad>: no text
+  kControl,  ///< `<s>`, `</s>`, `<pad>`: no text
   kUnknown,  ///< any text that cannot be encoded
 };
 

@@ -50,8 +50,8 @@ SKALD_INLINE std::span<const int32_t> TokenVocabulary::TokensBehind(uint32_t nod
 
 SKALD_INLINE Result<std::shared_ptr<const TokenVocabulary>> TokenVocabulary::TokenVocabulary::Make(
     const Tokenizer& tokenizer, std::span<const int32_t> end_ids) {
-  using Vocabulary = Result<std::shared_ptr<const TokenVocabulary>>;
-  return NoThrow("the vocabulary of a filter", [&]() -> Vocabulary {
+  using Made = Result<std::shared_ptr<const TokenVocabulary>>;
+  return NoThrow("the vocabulary of a filter", [&]() -> Made {
     std::vector<std::string> tokens(tokenizer.vocab_size());
     for (int32_t id = 0; static_cast<size_t>(id) < tokens.size(); ++id) {
       const PieceKind kind = tokenizer.engine().KindOf(id);
@@ -69,8 +69,8 @@ SKALD_INLINE Result<std::shared_ptr<const TokenVocabulary>> TokenVocabulary::Tok
 
 SKALD_INLINE Result<std::shared_ptr<const TokenVocabulary>> TokenVocabulary::TokenVocabulary::From(
     const std::vector<std::string>& tokens, std::span<const int32_t> end_ids) {
-  using Vocabulary = Result<std::shared_ptr<const TokenVocabulary>>;
-  return NoThrow("the vocabulary of a filter", [&]() -> Vocabulary {
+  using Made = Result<std::shared_ptr<const TokenVocabulary>>;
+  return NoThrow("the vocabulary of a filter", [&]() -> Made {
     const std::shared_ptr<TokenVocabulary> vocabulary(new TokenVocabulary());
     if (Result<void> filled = vocabulary->Fill(tokens, end_ids); !filled) return Failure(filled.error());
     return vocabulary;

@@ -79,6 +79,11 @@ struct Request {
 /// The salt under which a request's state is kept and found; nothing where it names none.
 std::optional<std::string> SaltOf(const Request& request);
 
+// g++ 12 warns that a scoped enumerator shadows kMaxTokens of the cache, which it cannot.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 enum class FinishReason : uint8_t {
   kEndToken,    ///< one of Request::end_tokens was drawn
   kStopString,  ///< one of Request::stop_strings appeared
@@ -89,6 +94,9 @@ enum class FinishReason : uint8_t {
   kDeadline,
   kError,  ///< Event::error says which
 };
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 /// Tokens and times of one answer. Times are the engine's clock, in seconds.
 struct Usage {

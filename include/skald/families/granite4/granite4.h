@@ -38,7 +38,7 @@ struct Granite4_H_350M : PublishedGranite4 {
   static constexpr int kSsmHeads = 48, kSsmHeadDim = 32, kStateDim = 128, kSsmGroups = 1;
   static constexpr auto kLayers = [] {
     std::array<LayerKind, 32> layers = RepeatLayers<32>({LayerKind::kMamba2});
-    for (const size_t layer : {10, 13, 17, 27}) layers[layer] = LayerKind::kNopeAttention;
+    for (const size_t layer : {10u, 13u, 17u, 27u}) layers[layer] = LayerKind::kNopeAttention;
     return layers;
   }();
   static constexpr double kQueryPreScale = 4096;

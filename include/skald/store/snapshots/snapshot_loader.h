@@ -33,7 +33,7 @@
 namespace skald {
 
 /// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes, ChunkBytes& room), once for each chunk of the
-/// manifest in the order of SnapshotPlan::chunks. It returns the chunk as stored, a Result<std::span<const std::byte>>:
+/// manifest in the order of SnapshotPlan::chunks. It returns the chunk as stored, a Result of a span of constant bytes:
 /// in `room`, or in memory that outlives the loader. Throws std::bad_alloc if memory runs out; LoadSnapshot and
 /// PromptCache turn that into an error. The calling thread fetches chunks; the workers of `executor` check and place
 /// them.

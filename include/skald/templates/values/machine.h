@@ -21,8 +21,12 @@ namespace skald {
 
 /// A date and a time of day, as a clock on the wall shows them.
 struct WallTime {
-  int year = 1970, month = 1, day = 1;  ///< months and days count from 1
-  int hour = 0, minute = 0, second = 0;
+  int year = 1970;  ///< of the Gregorian calendar
+  int month = 1;    ///< from 1
+  int day = 1;      ///< of the month, from 1
+  int hour = 0;     ///< 0 to 23
+  int minute = 0;   ///< 0 to 59
+  int second = 0;   ///< 0 to 60
 };
 
 /// The limits of a template. No published one comes near the defaults with a chat of a million words.

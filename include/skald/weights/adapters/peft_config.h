@@ -56,7 +56,7 @@ class PeftConfig {
   Result<PeftScale> Of(std::string_view module) const {
     std::optional<Error> error;
     const JsonFields fields(&root_, nullptr, "", &error);
-    const int rank = Pattern(fields, "rank_pattern", module).value_or(rank_);
+    const int rank = static_cast<int>(Pattern(fields, "rank_pattern", module).value_or(rank_));
     const double alpha = Pattern(fields, "alpha_pattern", module).value_or(alpha_);
     if (error) return Failure(*error);
     return PeftScale{rank, alpha / (by_root_ ? std::sqrt(rank) : rank)};

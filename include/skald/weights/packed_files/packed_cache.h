@@ -35,9 +35,9 @@
 
 namespace skald {
 
-/// Returns the path in `folder` for the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its
-/// path>-<type>.packed. Error: kFailedPrecondition for a path that the system cannot resolve: it would not be found
-/// again under another spelling.
+/// Returns the path in `folder` for the checkpoint at `source`, loaded as `dtype`:
+/// `<name>-<hash of its path>-<type>.packed`. Error: kFailedPrecondition for a path that the system cannot resolve: it
+/// would not be found again under another spelling.
 inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path& folder,
                                                      const std::filesystem::path& source, DType dtype) {
   std::error_code error;

@@ -73,11 +73,6 @@ SKALD_INLINE size_t GrammarAutomaton::LoopIndex(uint32_t state) const {
   return static_cast<size_t>(behind - loops_.begin()) - 1;
 }
 
-template <class Tell>
-void GrammarAutomaton::ForEachCallAt(size_t node, const Tell& tell) const {
-  ForEachCall(node < states_.size() ? static_cast<uint32_t>(node) : loops_[node - states_.size()].first, tell);
-}
-
 SKALD_INLINE Result<GrammarAutomaton> GrammarAutomaton::GrammarAutomaton::Make(const Grammar& grammar) {
   GrammarAutomaton automaton;
   if (Result<void> added = automaton.AddRules(grammar); !added) return Failure(added.error());
@@ -107,8 +102,5 @@ SKALD_INLINE void GrammarAutomaton::FindByteClasses() {
 
 }  // namespace internal
 }  // namespace skald
-
-#include "skald/constraints/grammar/detail/automaton_analysis.h"
-#include "skald/constraints/grammar/detail/automaton_making.h"
 
 #endif  // SKALD_CONSTRAINTS_GRAMMAR_DETAIL_AUTOMATON_H_

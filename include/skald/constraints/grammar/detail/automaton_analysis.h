@@ -22,6 +22,11 @@
 
 namespace skald::internal {
 
+template <class Tell>
+void GrammarAutomaton::ForEachCallAt(size_t node, const Tell& tell) const {
+  ForEachCall(node < states_.size() ? static_cast<uint32_t>(node) : loops_[node - states_.size()].first, tell);
+}
+
 // Knuth, "A generalization of Dijkstra's algorithm", 1977, with a plain queue: needs are small numbers.
 SKALD_INLINE void GrammarAutomaton::FindNeeds() {
   std::vector<std::vector<uint32_t>> before(nodes());  // nodes whose need depends on this one's

@@ -63,8 +63,8 @@ inline std::optional<std::string> PatternOfFormat(std::string_view format) {
   if (format == "duration") return whole(DurationPattern());
   if (format == "hostname") return whole(HostnamePattern("{0,6}"));
   if (format == "email") {
-    constexpr std::string_view kLetters = "[A-Za-z0-9_+-]{1,32}";
-    return whole(Concat({kLetters, "(\\.", kLetters, ")?@", HostnamePattern("{1,6}")}));
+    constexpr std::string_view kWord = "[A-Za-z0-9_+-]{1,32}";
+    return whole(Concat({kWord, "(\\.", kWord, ")?@", HostnamePattern("{1,6}")}));
   }
   if (format == "ipv4")
     return whole("((25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)\\.){3}(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)");

@@ -67,7 +67,7 @@ inline int Lfm2FeedForwardDim(const JsonFields& fields) {
   const double multiplier = fields.Positive("block_ffn_dim_multiplier", 1.0);
   if (multiplier > kMaxMultiplier) fields.WrongValue("block_ffn_dim_multiplier", multiplier, "at most 64");
   const int multiple = fields.Size("block_multiple_of", 256);
-  const double width = std::floor(std::fmin(multiplier, kMaxMultiplier) * (2 * int64_t{given} / 3));
+  const double width = std::floor(std::fmin(multiplier, kMaxMultiplier) * static_cast<double>(2 * int64_t{given} / 3));
   return static_cast<int>(std::ceil(width / multiple) * multiple);
 }
 

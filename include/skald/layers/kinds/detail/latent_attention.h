@@ -15,8 +15,9 @@
 namespace skald {
 
 SKALD_INLINE void LatentAttention::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-  const size_t inputs = query_rank > 0 ? query_rank : model_dim, nope = nope_dim, rotated = rope_dim;
-  const size_t latent = latent_dim, of_head = nope + static_cast<size_t>(value_dim);
+  const size_t inputs = query_rank > 0 ? static_cast<size_t>(query_rank) : model_dim;
+  const size_t nope = static_cast<size_t>(nope_dim), rotated = static_cast<size_t>(rope_dim);
+  const size_t latent = static_cast<size_t>(latent_dim), of_head = nope + static_cast<size_t>(value_dim);
   if (query_rank > 0) {
     list.AddMatrix(weights.query_in, model_dim, {{"self_attn.q_a_proj.weight", inputs}});
     norm.ListParameters(weights.query_norm, "self_attn.q_a_layernorm", inputs, list);

@@ -25,8 +25,9 @@ namespace internal {
 // Bytes cut into `count` parts of equal length, at most four.
 template <class Byte>
 struct EqualParts {
-  EqualParts(std::span<Byte> bytes, size_t count) : count(count) {
-    for (size_t i = 0; i < count; ++i) parts[i] = bytes.subspan(i * (bytes.size() / count), bytes.size() / count);
+  EqualParts(std::span<Byte> bytes, size_t number) : count(number) {
+    const size_t each = bytes.size() / count;
+    for (size_t i = 0; i < count; ++i) parts[i] = bytes.subspan(i * each, each);
   }
   std::span<const std::span<Byte>> all() const { return std::span(parts).first(count); }
 

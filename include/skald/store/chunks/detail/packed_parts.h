@@ -61,7 +61,8 @@ inline void AppendPacked(std::span<const std::span<const std::byte>> parts, Chun
     const size_t begin = out.size();
     out.resize(begin + parts[i].size());
     const uint64_t packed = packer == nullptr ? parts[i].size() : TryPack(packer.get(), parts[i], out.data() + begin);
-    if (packed == parts[i].size()) std::copy(parts[i].begin(), parts[i].end(), out.begin() + begin);
+    if (packed == parts[i].size())
+      std::copy(parts[i].begin(), parts[i].end(), out.begin() + static_cast<ptrdiff_t>(begin));
     out.resize(begin + packed);
     std::memcpy(out.data() + lengths_at + i * sizeof packed, &packed, sizeof packed);
   }

@@ -61,9 +61,9 @@ SKALD_INLINE void SnapshotPlan::ReadContent(const PlannedChunk& chunk, std::byte
   const BlockGeometry tile = TileGeometry(group, type);
   const GroupTable& table = chunk.table->groups[chunk.group];
   const size_t step = geometry.block_tokens, first_block = chunk.begin / step;
-  const auto begin = table.blocks.begin() + (first_block - table.first_token / step);
+  const auto begin = table.blocks.begin() + static_cast<ptrdiff_t>(first_block - table.first_token / step);
   const std::vector<std::byte*> blocks =
-      pool_->Resolve(chunk.group, {begin, begin + ((chunk.end + step - 1) / step - first_block)});
+      pool_->Resolve(chunk.group, {begin, begin + static_cast<ptrdiff_t>((chunk.end + step - 1) / step - first_block)});
   for (size_t token = chunk.begin; token < chunk.end; token += kTile, bytes += tile.block_bytes()) {
     ReadTile(geometry, tile, type, token % step, blocks[token / step - first_block], bytes);
     if (token < table.first_token) ClearTileTokens(tile, type, 0, table.first_token - token, bytes);
@@ -124,7 +124,7 @@ SKALD_INLINE Result<void> SnapshotPlan::AddBlock(const BlockTable& table, uint32
 
 SKALD_INLINE Result<void> SnapshotPlan::AddTokens(const BlockTable& table, uint32_t g, uint32_t stored,
                                                   SavedGroup& group) {
-  const uint32_t first_tile = group.first_token / kTile * kTile;
+  const uint32_t first_tile = static_cast<uint32_t>(group.first_token / kTile * kTile);
   for (uint32_t begin = group.first_token / kChunkTokens * kChunkTokens; begin < stored; begin += kChunkTokens) {
     const uint32_t first = std::max(begin, first_tile), end = std::min(begin + kChunkTokens, stored);
     const ChunkFormat format{ChunkKind::kTokens, ChunkElementOf(pool_->runtime().kv_type), codec_};

@@ -97,8 +97,8 @@ class Parser {
 
   // Begins after "{%".
   std::unique_ptr<Statement> ParseStatement(Words ends, std::string_view opened_by) {
-    using Parse = std::unique_ptr<Statement> (Parser::*)();
-    constexpr std::pair<std::string_view, Parse> kStatements[] = {
+    using Method = std::unique_ptr<Statement> (Parser::*)();
+    constexpr std::pair<std::string_view, Method> kStatements[] = {
         {"if", &Parser::ParseIf},       {"for", &Parser::ParseFor},
         {"set", &Parser::ParseSet},     {"macro", &Parser::ParseMacro},
         {"call", &Parser::ParseCall},   {"filter", &Parser::ParseFilter},
