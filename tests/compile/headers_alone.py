@@ -38,7 +38,7 @@ class Includes:
             self.closure(header)
 
     def closure(self, header):
-        """What a header includes in compiled programs, through others too."""
+        """The headers that a header includes in compiled programs, directly or through others."""
         if header not in self.all:
             self.all[header] = set()  # where a header is included again for each target
             self.all[header] = set().union(*({h} | self.closure(h) for h in self.direct.get(header, [])))

@@ -17,7 +17,7 @@
 
 namespace skald {
 
-/// What sampling remembers of a conversation. The caller owns it; a copy goes on by itself.
+/// The memory that sampling has of a conversation. The caller owns it; a copy goes on by itself.
 struct SamplerState {
   std::vector<int32_t> recent_tokens = {};  ///< oldest first, at most SamplerSettings::penalty_window
 };

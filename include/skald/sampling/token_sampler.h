@@ -59,6 +59,7 @@ class AnySampler {
   requires(!std::same_as<S, AnySampler>) AnySampler(S sampler)  // NOLINT: as std::function
       : sampler_(std::make_shared<const Holder<S>>(std::move(sampler))) {}
 
+  /// Whether there is a sampler.
   explicit operator bool() const { return sampler_ != nullptr; }
 
   /// Draws, and checks what was drawn. There must be a sampler. Errors: the sampler's; kInvalidArgument for a token

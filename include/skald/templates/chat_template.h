@@ -78,7 +78,7 @@ class ChatTemplate {
   Result<MarkedText> Render(const TemplateVariables& variables, const RenderOptions& options = {},
                             std::string_view name = {}) const;
 
-  /// What belongs to the program; valid as long as the template or a copy of it.
+  /// The parts of the program; valid as long as the template or a copy of it.
   const ChatTemplateParts& parts() const { return content_->parts; }
   /// The source of the main program; valid as parts().
   const std::string& source() const { return content_->source; }
