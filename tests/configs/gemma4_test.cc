@@ -10,7 +10,7 @@
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
 #include "skald/families/config_json.h"
-#include "skald/families/readers/spec_json.h"
+#include "skald/families/spec_json.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_gemma4.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::testing {
 

@@ -10,7 +10,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/families/detail/family_rows.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/weights/files/tensor_names.h"
 
 namespace skald {

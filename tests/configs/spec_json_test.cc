@@ -2,7 +2,7 @@
 //
 // A ModelSpec that is written as JSON and read again is the same spec, whatever its layers and norms are.
 
-#include "skald/families/readers/spec_json.h"
+#include "skald/families/spec_json.h"
 
 #include <string>
 
@@ -17,7 +17,7 @@ namespace spec_json_test {
 template <ModelConfig C>
 void CheckRoundTrip() {
   CAPTURE(C::kName);
-  const auto read = SpecFromJson<>(*SpecToJson<>(SpecOf<C>()));
+  const auto read = SpecFromJson(*SpecToJson(SpecOf<C>()));
   REQUIRE(read);
   CHECK(*read == SpecOf<C>());
   CHECK(Fingerprint(*read) == Fingerprint(SpecOf<C>()));
@@ -43,23 +43,23 @@ TEST_CASE("a spec is read as it was written") {
 }
 
 TEST_CASE("a description from before there were multipliers is read") {
-  std::string text = *SpecToJson<>(SpecOf<AllBiases>());
+  std::string text = *SpecToJson(SpecOf<AllBiases>());
   for (const std::string name : {"embedding_multiplier", "residual_multiplier", "logits_scaling"}) {
     const std::string told = ",\"" + name + "\":1.0";
     while (text.find(told) != text.npos) text.erase(text.find(told), told.size());
     CHECK(text.find(name) == text.npos);
   }
-  const auto read = SpecFromJson<>(text);
+  const auto read = SpecFromJson(text);
   REQUIRE_MESSAGE(read.has_value(), read.error().message);
   CHECK(*read == SpecOf<AllBiases>());
 }
 
 TEST_CASE("a norm, an activation or a type of layers that is not known is refused by name") {
-  const std::string text = *SpecToJson<>(SpecOf<AllBiases>());
+  const std::string text = *SpecToJson(SpecOf<AllBiases>());
   const auto error = [&](const std::string& from, const std::string& to) {
     std::string changed = text;
     changed.replace(changed.find(from), from.size(), to);
-    const auto read = SpecFromJson<>(changed);
+    const auto read = SpecFromJson(changed);
     return read ? "accepted" : read.error().message;
   };
   CHECK(error("LayerNorm", "LayerNurm") == "the description of a model lacks 'head_norm', or it is wrong");

@@ -3,7 +3,7 @@
 // No field of a file that could change a result is silently ignored: in every family, each field is read, is refused,
 // or is in the list of those that may be ignored.
 
-#include "skald/families/readers/passed/unread_fields.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
 #include "skald/families/readers/passed/detail/config_json_fields.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 #include "doctest/doctest.h"
 #include "skald/families/config_json.h"
+#include "skald/families/detail/find_family.h"
 #include "skald/families/detail/parse_gguf.h"
-#include "skald/families/find_family.h"
+#include "skald/families/readers/detail/python_json.h"
 #include "skald/families/readers/passed/detail/gguf_values.h"
-#include "skald/families/readers/python_json.h"
 #include "tests/configs/gguf_samples.h"
 #include "tests/configs/published_json.h"
 

@@ -62,8 +62,14 @@ FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/base/text/marked_text.h"}
 # nothing that ARITHMETIC names, once a program is compiled of many sources.
 DESCRIPTIONS = ["layers/kinds/**/*.h", "layers/norms/*.h", "layers/spec/*.h", "layers/model_spec.h",
                 "layers/standard_layers.h", "families/*.h", "families/*/*.h"]
-READERS = "families/readers/"  # of files
 ARITHMETIC = re.compile(r"skald/(kernels/|layers/run/(?!rows\.h|scratch_pieces\.h)|base/threads/)|hwy/(?!base\.h)")
+# Public headers parse no other library's headers, however far away, once a program is compiled of many sources: a program
+# that has the compiled library needs none of them. These are the ones that the definitions need.
+FOREIGN = re.compile(r"nlohmann/")
+# The headers whose subject is another library, for programs that use it too, and kernels, which Highway makes.
+OF_OTHER_LIBRARIES = re.compile(r"skald/(kernels/|base/json/|compiled(/|\.h)|open/|templates/|tokenizers/|weights/files/|families/gguf_config\.h)")
+# Details that the definitions of every room may include.
+SHARED_DETAILS = "skald/base/json/detail/"
 INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+#endif", re.MULTILINE)
 
 # Highway's SIMD headers, and the folders that may include them. hwy/base.h (assertions, numeric types) is
@@ -110,6 +116,25 @@ def height_of(room, rooms):
     return rooms.index(room) if room in rooms else rooms.index("*") if "*" in rooms else None
 
 
+class Ways:
+    """How headers come to those that `goal` names, in a program of many sources."""
+
+    def __init__(self, include, goal):
+        self.include, self.goal, self.found = include, goal, {}
+
+    def of(self, header):
+        """The headers on the way, from this one on; None where there is none."""
+        if self.goal.match(header):
+            return [header]
+        if header not in self.found:
+            self.found[header] = None
+            path = self.include / header
+            text = INLINE_DEFINITIONS.sub("", path.read_text()) if path.exists() else ""
+            ways = map(self.of, re.findall(r'^#include [<"]([^">]+)[">]', text, re.MULTILINE))
+            self.found[header] = next(([header, *way] for way in ways if way), None)
+        return self.found[header]
+
+
 class Lint:
     def __init__(self, root):
         self.root = root
@@ -132,6 +157,7 @@ class Lint:
         self.check_one_target_loop(headers)
         self.check_compiled_lists(headers)
         self.check_descriptions()
+        self.check_public_face(headers)
 
     def check_table(self):
         """The table above must itself point downwards."""
@@ -251,7 +277,7 @@ class Lint:
             include = re.match(r'#include "(skald/([^/]+)/[^"]+)"', line)
             if not include or f"/{DETAIL}/" not in include[1] or header.startswith("skald/compiled"):
                 continue
-            if header.split("/")[1] != include[2]:
+            if header.split("/")[1] != include[2] and not (is_detail and include[1].startswith(SHARED_DETAILS)):
                 self.problem(path, number, f"{include[1]} is a detail of another room")
             elif not is_detail and include[1] != own:
                 self.problem(path, number, f"a public header may not include {include[1]}")
@@ -267,25 +293,22 @@ class Lint:
                 self.problem(path, 0, f"skald/compiled/ lists these definitions {times} times, expected once")
 
     def check_descriptions(self):
-        include, found = self.root / "include", {}
-
-        def arithmetic_of(header):
-            """How a header comes to arithmetic: the headers on the way; None where it does not."""
-            if ARITHMETIC.match(header):
-                return [header]
-            if header not in found:
-                found[header] = None
-                path = include / header
-                text = INLINE_DEFINITIONS.sub("", path.read_text()) if path.exists() else ""
-                ways = map(arithmetic_of, re.findall(r'^#include [<"]([^">]+)[">]', text, re.MULTILINE))
-                found[header] = next(([header, *way] for way in ways if way), None)
-            return found[header]
-
+        include = self.root / "include"
+        to_arithmetic = Ways(include, ARITHMETIC)
         for pattern in DESCRIPTIONS:
             for path in sorted((include / "skald").glob(pattern)):
-                way = arithmetic_of(path.relative_to(include).as_posix())
-                if way and f"/{DETAIL}/" not in path.as_posix() and READERS not in path.as_posix():
+                way = to_arithmetic.of(path.relative_to(include).as_posix())
+                if way and f"/{DETAIL}/" not in path.as_posix():
                     self.problem(path, 0, "a description must not include arithmetic: " + " includes ".join(way[1:]))
+
+    def check_public_face(self, headers):
+        to_foreign = Ways(self.root / "include", FOREIGN)
+        for path in headers:
+            header = path.relative_to(self.root / "include").as_posix()
+            if f"/{DETAIL}/" in header or header.endswith("-inl.h") or OF_OTHER_LIBRARIES.match(header):
+                continue
+            if way := to_foreign.of(header):
+                self.problem(path, 0, "a public header must not include another library: " + " includes ".join(way[1:]))
 
     def check_one_target_loop(self, headers):
         """Its include guard makes every use after the first a no-op, so there must be one."""

@@ -11,7 +11,7 @@
 #include "doctest/doctest.h"
 #include "skald/families/config_json.h"
 #include "skald/families/detail/parse_gguf.h"
-#include "skald/families/readers/spec_json.h"
+#include "skald/families/spec_json.h"
 #include "skald/layers/model_weights.h"
 #include "skald/sampling/sampler.h"
 #include "tests/support/child_process.h"
@@ -85,7 +85,7 @@ std::vector<ModelSpec> ReadEverything() {
   const auto from_gguf = ParseConfigGguf(metadata, {.vocab_size = 99});
   REQUIRE_MESSAGE(from_gguf.has_value(), from_gguf.error().message);
   read.push_back(from_gguf->front().spec);
-  const auto from_spec = SpecFromJson<>(kSpecJson);
+  const auto from_spec = SpecFromJson(kSpecJson);
   REQUIRE_MESSAGE(from_spec.has_value(), from_spec.error().message);
   read.push_back(*from_spec);
   return read;

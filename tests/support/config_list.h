@@ -11,7 +11,7 @@
 #include "skald/families/config/model_config.h"
 #include "skald/families/detail/family_rows.h"
 #include "skald/families/find_named.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::testing {
 

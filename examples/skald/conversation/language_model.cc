@@ -11,7 +11,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/create.h"
-#include "skald/families/readers/spec_json.h"
+#include "skald/families/spec_json.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"

@@ -9,12 +9,10 @@
 #include "skald/families/config/detail/differences.h"
 #include "skald/families/config/detail/shorten.h"
 #include "skald/families/detail/config_json.h"
-#include "skald/families/detail/find_family.h"
 #include "skald/families/detail/find_named.h"
 #include "skald/families/detail/gguf_config.h"
 #include "skald/families/detail/published.h"
 #include "skald/families/detail/registry.h"
-#include "skald/families/readers/detail/python_json.h"
-#include "skald/families/readers/detail/spec_json.h"
+#include "skald/families/detail/spec_json.h"
 
 #endif  // SKALD_COMPILED_FAMILIES_H_

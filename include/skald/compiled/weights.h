@@ -6,6 +6,7 @@
 #define SKALD_COMPILED_WEIGHTS_H_
 
 #include "skald/weights/adapters/detail/adapter.h"
+#include "skald/weights/adapters/detail/adapter_file.h"
 #include "skald/weights/detail/load_options.h"
 #include "skald/weights/detail/load_plan.h"
 #include "skald/weights/detail/parameters.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the config.json of a Hugging Face checkpoint, in the spellings of versions 4 and 5 of the
-// transformers library. A field is read, or cannot change a logit (lists of readers/passed/ and of families: context
-// length, token ids, dropout, dtype), or is refused by its name. One that is absent or null means what the
-// configuration class of its model_type takes it to mean; sizes must be there. Nothing throws, whatever the text holds.
+// Reads the config.json of a Hugging Face checkpoint, in the spellings of versions 4 and 5 of the transformers library.
+// A field is read, or cannot change a logit (lists of readers/passed/detail/ and of families: context length, token
+// ids, dropout, dtype), or is refused by its name. One that is absent or null means what the configuration class of its
+// model_type takes it to mean; sizes must be there. Nothing throws, whatever the text holds.
 
 #ifndef SKALD_FAMILIES_CONFIG_JSON_H_
 #define SKALD_FAMILIES_CONFIG_JSON_H_

@@ -16,6 +16,7 @@
 namespace skald {
 
 class Checkpoint;
+class GgufFile;
 struct TensorNames;
 enum class Assumption : uint8_t;
 
@@ -49,6 +50,12 @@ TensorNames TensorNamesOf(const Checkpoint& checkpoint);
 
 /// Returns what config.json files of a model_type call facts, where that is not the usual name.
 std::span<const FactRenaming> FactNamesOf(std::string_view model_type);
+
+/// Returns the facts that GGUF files of a model_type do not tell, by the names that Differences gives them.
+std::span<const std::string_view> FactsNotInGguf(std::string_view model_type);
+
+/// Returns whether Skald has a reader for the architecture that a GGUF file names.
+bool ReadsArchitecture(const GgufFile& file);
 
 /// Refuses GGUF files whose weights would fit a model that assumes so, and mean something else there.
 Result<void> CheckConverter(const Checkpoint& checkpoint, std::span<const Assumption> assumptions);

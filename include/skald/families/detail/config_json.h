@@ -15,17 +15,17 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/inline.h"
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/detail/family_rows.h"
-#include "skald/families/find_family.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/detail/find_family.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/python_json.h"
 #include "skald/families/readers/passed/detail/config_json_fields.h"
-#include "skald/families/readers/passed/unread_fields.h"
-#include "skald/families/readers/python_json.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
 
 namespace skald {
 

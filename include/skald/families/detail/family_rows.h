@@ -27,7 +27,7 @@
 #include "skald/families/qwen2/detail/family.h"
 #include "skald/families/qwen3/detail/family.h"
 #include "skald/families/qwen3_next/detail/family.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/recurrent_gemma/detail/family.h"
 #include "skald/families/rwkv7/detail/family.h"
 #include "skald/families/smollm3/detail/family.h"

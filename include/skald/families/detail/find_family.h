@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/families/find_family.h.
+// Rows of the registry by what files say.
 
 #ifndef SKALD_FAMILIES_DETAIL_FIND_FAMILY_H_
 #define SKALD_FAMILIES_DETAIL_FIND_FAMILY_H_
 
-#include "skald/families/find_family.h"
-
 #include <string>
+#include <string_view>
 
-#include "skald/base/inline.h"
+#include <nlohmann/json.hpp>
+
 #include "skald/families/detail/family_rows.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 
-SKALD_INLINE const ModelType* FindModelType(std::string_view name) {
+/// Returns the model_type of this name, or null.
+inline const ModelType* FindModelType(std::string_view name) {
   for (const FamilyRow& row : kFamilies) {
     for (const ModelType& type : row.model_types) {
       if (type.name == name) return &type;
@@ -23,7 +25,8 @@ SKALD_INLINE const ModelType* FindModelType(std::string_view name) {
   return nullptr;
 }
 
-SKALD_INLINE const ModelType* FindInnerType(std::string_view outer) {
+/// Returns the one that multimodal models of this model_type have inside, or null.
+inline const ModelType* FindInnerType(std::string_view outer) {
   for (const FamilyRow& row : kFamilies) {
     for (const ModelType& type : row.model_types) {
       if (!type.outer.empty() && type.outer == outer) return &type;
@@ -32,7 +35,8 @@ SKALD_INLINE const ModelType* FindInnerType(std::string_view outer) {
   return nullptr;
 }
 
-SKALD_INLINE const FamilyRow* FamilyOfModelType(std::string_view name) {
+/// Returns the family with a model_type, or null.
+inline const FamilyRow* FamilyOfModelType(std::string_view name) {
   for (const FamilyRow& row : kFamilies) {
     for (const ModelType& type : row.model_types) {
       if (type.name == name) return &row;
@@ -41,7 +45,8 @@ SKALD_INLINE const FamilyRow* FamilyOfModelType(std::string_view name) {
   return nullptr;
 }
 
-SKALD_INLINE const FamilyRow* FamilyOfArchitecture(std::string_view name) {
+/// Returns the family with an architecture of GGUF files, or null.
+inline const FamilyRow* FamilyOfArchitecture(std::string_view name) {
   for (const FamilyRow& row : kFamilies) {
     for (const GgufArchitecture& architecture : row.architectures) {
       if (architecture.name == name) return &row;
@@ -50,7 +55,7 @@ SKALD_INLINE const FamilyRow* FamilyOfArchitecture(std::string_view name) {
   return nullptr;
 }
 
-SKALD_INLINE const GgufArchitecture* FindArchitecture(std::string_view name) {
+inline const GgufArchitecture* FindArchitecture(std::string_view name) {
   for (const FamilyRow& row : kFamilies) {
     for (const GgufArchitecture& architecture : row.architectures) {
       if (architecture.name == name) return &architecture;
@@ -59,7 +64,8 @@ SKALD_INLINE const GgufArchitecture* FindArchitecture(std::string_view name) {
   return nullptr;
 }
 
-SKALD_INLINE const GgufArchitecture* ArchitectureIn(const nlohmann::json& metadata) {
+/// Returns the architecture that the metadata of a GGUF file name, or null. Nothing is allocated.
+inline const GgufArchitecture* ArchitectureIn(const nlohmann::json& metadata) {
   const auto found = metadata.find("general.architecture");
   const auto* const name = found == metadata.end() ? nullptr : found->get_ptr<const std::string*>();
   return name == nullptr ? nullptr : FindArchitecture(std::string_view(*name));

@@ -20,7 +20,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/text/message.h"
 #include "skald/families/detail/parse_gguf.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 #include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/packing/pack.h"

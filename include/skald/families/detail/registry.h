@@ -19,9 +19,9 @@
 #include "skald/base/text/message.h"
 #include "skald/families/config/fact_names.h"
 #include "skald/families/detail/family_rows.h"
-#include "skald/families/find_family.h"
+#include "skald/families/detail/find_family.h"
 #include "skald/families/readers/detail/common_names.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/gguf.h"
 #include "skald/weights/files/gguf_metadata.h"
@@ -137,6 +137,13 @@ SKALD_INLINE std::span<const FactRenaming> FactNamesOf(std::string_view model_ty
   const ModelType* const type = FindModelType(model_type);
   return type == nullptr ? std::span<const FactRenaming>() : type->fact_names;
 }
+
+SKALD_INLINE std::span<const std::string_view> FactsNotInGguf(std::string_view model_type) {
+  const ModelType* const type = FindModelType(model_type);
+  return type == nullptr ? std::span<const std::string_view>() : type->untold;
+}
+
+SKALD_INLINE bool ReadsArchitecture(const GgufFile& file) { return ArchitectureIn(file.metadata().values) != nullptr; }
 
 SKALD_INLINE Result<void> CheckConverter(const Checkpoint& checkpoint, std::span<const Assumption> assumptions) {
   const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);

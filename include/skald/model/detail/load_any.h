@@ -16,7 +16,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/families/config_json.h"
 #include "skald/families/gguf_config.h"
-#include "skald/families/readers/spec_json.h"
+#include "skald/families/spec_json.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/layers/standard_layers.h"
@@ -31,7 +31,7 @@ namespace internal {
 inline Result<DescribedModel> DescribePacked(const std::filesystem::path& path) {
   SKALD_ASSIGN(const auto file, PackedFile::Open(path));
   SKALD_ASSIGN(const auto text, file->Attachment(kSpecAttachment));
-  auto spec = SpecFromJson<>(text);
+  auto spec = SpecFromJson(text);
   if (!spec) return Annotate(path.string(), spec);
   return DescribedModel{kPackedModelType, std::move(*spec)};
 }

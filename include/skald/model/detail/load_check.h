@@ -18,10 +18,8 @@
 #include "skald/families/config/differences.h"
 #include "skald/families/config/fact_names.h"
 #include "skald/families/config_json.h"
-#include "skald/families/find_family.h"
 #include "skald/families/find_named.h"
 #include "skald/families/gguf_config.h"
-#include "skald/families/readers/family_row.h"
 #include "skald/families/registry.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/files/gguf.h"
@@ -54,18 +52,16 @@ inline Result<void> CheckConfigJson(const std::filesystem::path& path, const Mod
 // needs, or name an architecture that Skald has no reader for. Numbers in them were rounded to floats; and of
 // some families they do not tell all.
 inline Result<void> CheckGgufMetadata(std::string_view path, const GgufFile& file, const ModelSpec& spec) {
-  if (ArchitectureIn(file.metadata().values) == nullptr) return {};
+  if (!ReadsArchitecture(file)) return {};
   const auto models = ModelsOf(file);
   if (!models && models.error().code == ErrorCode::kNotFound) return {};
   if (!models) return Annotate(std::string(path), models);
   std::vector<std::string> fewest;
   for (const DescribedModel& model : *models) {
     std::vector<std::string> differences = DifferencesBeyondRounding(model.spec, spec);
-    const ModelType* const type = FindModelType(model.model_type);
+    const auto untold = FactsNotInGguf(model.model_type);
     std::erase_if(differences, [&](const std::string& one) {
-      return std::ranges::any_of(type->untold, [&](std::string_view fact) {
-        return one.starts_with(Concat({fact, " ("}));
-      });
+      return std::ranges::any_of(untold, [&](std::string_view fact) { return one.starts_with(Concat({fact, " ("})); });
     });
     if (differences.empty()) return {};
     if (fewest.empty() || differences.size() < fewest.size()) fewest = std::move(differences);

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/no_throw.h"
 #include "skald/tokenizers/detail/gguf/gguf_byte_pairs.h"
 #include "skald/tokenizers/detail/gguf/gguf_pieces.h"

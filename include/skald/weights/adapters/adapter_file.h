@@ -6,30 +6,20 @@
 #ifndef SKALD_WEIGHTS_ADAPTERS_ADAPTER_FILE_H_
 #define SKALD_WEIGHTS_ADAPTERS_ADAPTER_FILE_H_
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "skald/base/files/small_file.h"
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/base/text/message.h"
-#include "skald/weights/adapters/peft_config.h"
 #include "skald/weights/files/checkpoint.h"
-#include "skald/weights/files/gguf.h"
 #include "skald/weights/files/tensor_view.h"
 
 namespace skald::internal {
-
-inline constexpr uint64_t kMaxPeftConfig = 1 << 20;
 
 /// The change of one tensor [rows, cols]: scale * b * a.
 struct LoraPair {
@@ -46,25 +36,15 @@ class AdapterFile {
   // Opens a folder with adapter_config.json and adapter_model.safetensors, or a GGUF file. Errors name the file and the
   // tensor or field: those of opening it; kDataLoss for halves of pairs and inconsistent shapes; kUnsupported for
   // anything but a LoRA adapter.
-  static Result<AdapterFile> Open(const std::filesystem::path& path) {
-    return NoThrow(path.native(), [&]() -> Result<AdapterFile> {
-      std::error_code ignored;
-      return std::filesystem::is_directory(path, ignored) ? OpenPeft(path) : OpenGguf(path);
-    });
-  }
+  static Result<AdapterFile> Open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return checkpoint_.path(); }
   const std::map<std::string, LoraPair, std::less<>>& pairs() const { return pairs_; }
 
   /// Returns the change of a tensor, or null.
-  const LoraPair* Find(std::string_view tensor) const {
-    const auto found = pairs_.find(tensor);
-    return found == pairs_.end() ? nullptr : &found->second;
-  }
+  const LoraPair* Find(std::string_view tensor) const;
 
-  Failure Refuse(ErrorCode code, const std::string& what) const {
-    return Fail(code, Concat({path().string(), ": ", what}));
-  }
+  Failure Refuse(ErrorCode code, const std::string& what) const;
 
   /// The file of the pairs.
   const Checkpoint& checkpoint() const { return checkpoint_; }
@@ -79,110 +59,25 @@ class AdapterFile {
   static constexpr Spelling kPeft = {".lora_A.weight", ".lora_B.weight", "base_model.model.", ".weight"};
   static constexpr Spelling kGguf = {".lora_a", ".lora_b", "", ""};
 
-  static Result<AdapterFile> OpenPeft(const std::filesystem::path& folder) {
-    const auto settings = folder / "adapter_config.json", tensors = folder / "adapter_model.safetensors";
-    const auto text = ReadSmallFile(settings, kMaxPeftConfig);
-    if (!text) return Fail(text.error().code, text.error().message + "; an adapter needs this file");
-    const auto config = PeftConfig::Parse(*text);
-    if (!config) return Annotate(settings.string(), config);
-    SKALD_ASSIGN(auto checkpoint, Checkpoint::Open(tensors));
-    AdapterFile file(std::move(checkpoint));
-    SKALD_TRY(file.FindPairs(kPeft));
-    for (auto& [name, pair] : file.pairs_) {
-      const std::string_view module = std::string_view(name).substr(0, name.size() - kPeft.ending.size());
-      const auto scale = config->Of(module);
-      if (!scale) return Annotate(settings.string(), scale);
-      if (static_cast<uint64_t>(scale->rank) != pair.rank()) {
-        return file.Refuse(ErrorCode::kDataLoss,
-                           Concat({QuotedName(pair.a->name), " has the rank ", std::to_string(pair.rank()),
-                                   ", but adapter_config.json says ", std::to_string(scale->rank)}));
-      }
-      pair.scale = scale->scale;
-    }
-    return file;
-  }
+  static Result<AdapterFile> OpenPeft(const std::filesystem::path& folder);
 
-  static Result<AdapterFile> OpenGguf(const std::filesystem::path& path) {
-    SKALD_ASSIGN(auto checkpoint, Checkpoint::Open(path));
-    AdapterFile file(std::move(checkpoint));
-    if (file.checkpoint_.gguf() == nullptr) {
-      return file.Refuse(ErrorCode::kUnsupported,
-                         "expected an adapter: a folder with adapter_config.json, or a GGUF file");
-    }
-    const nlohmann::json& values = file.checkpoint_.gguf()->metadata().values;
-    constexpr std::pair<const char*, const char*> kFacts[] = {{"general.type", "adapter"}, {"adapter.type", "lora"}};
-    for (const auto& [name, wanted] : kFacts) {
-      const auto found = values.find(name);
-      if (found != values.end() && *found == wanted) continue;
-      return file.Refuse(ErrorCode::kUnsupported,
-                         Concat({"not an adapter: its metadata lack ", name, " = \"", wanted, "\""}));
-    }
-    if (values.contains("adapter.alora.invocation_tokens")) {
-      return file.Refuse(ErrorCode::kUnsupported, "the adapter begins at certain tokens (adapter.alora)");
-    }
-    const auto alpha = values.find("adapter.lora.alpha");
-    const double numerator = alpha != values.end() && alpha->is_number() ? alpha->get<double>() : 0.0;
-    if (!(std::abs(numerator) <= 1e30)) {
-      return file.Refuse(ErrorCode::kDataLoss, "adapter.lora.alpha is not finite, expected a number up to 1e30");
-    }
-    SKALD_TRY(file.FindPairs(kGguf));
-    for (auto& [name, pair] : file.pairs_) {
-      if (numerator != 0.0) pair.scale = numerator / static_cast<double>(pair.rank());  // else it is 1
-    }
-    return file;
-  }
+  static Result<AdapterFile> OpenGguf(const std::filesystem::path& path);
 
-  Result<void> FindPairs(const Spelling& spelling) {
-    for (const TensorView& tensor : checkpoint_.tensors()) {
-      const bool is_a = tensor.name.ends_with(spelling.a), is_b = tensor.name.ends_with(spelling.b);
-      if (!(is_a || is_b) || !tensor.name.starts_with(spelling.prefix)) return Unknown(tensor);
-      std::string_view name = tensor.name.substr(spelling.prefix.size());
-      name.remove_suffix(is_a ? spelling.a.size() : spelling.b.size());
-      LoraPair& pair = pairs_[Concat({name, spelling.ending})];
-      (is_a ? pair.a : pair.b) = &tensor;
-    }
-    for (const auto& [name, pair] : pairs_) {
-      SKALD_TRY(CheckPair(name, pair, spelling));
-    }
-    return pairs_.empty() ? Result<void>(Refuse(ErrorCode::kDataLoss, "the adapter has no tensors")) : Result<void>();
-  }
+  Result<void> FindPairs(const Spelling& spelling);
 
-  Result<void> CheckPair(const std::string& name, const LoraPair& pair, const Spelling& spelling) const {
-    if (pair.a == nullptr || pair.b == nullptr) {
-      const std::string_view present = pair.a == nullptr ? spelling.b : spelling.a;
-      const std::string_view missing = pair.a == nullptr ? spelling.a : spelling.b;
-      return Refuse(ErrorCode::kDataLoss,
-                    Concat({QuotedName(name), " has a tensor ", present, " and none that ends with ", missing}));
-    }
-    for (const TensorView* const tensor : {pair.a, pair.b}) {
-      if (tensor->shape.size() != 2) {
-        return Refuse(ErrorCode::kUnsupported, Concat({QuotedName(tensor->name), ": expected a matrix, found shape ",
-                                                       ShapeText(tensor->shape)}));
-      }
-      if (!tensor->dtype) {
-        return Refuse(ErrorCode::kUnsupported, Concat({QuotedName(tensor->name), ": expected F32, F16 or BF16, found ",
-                                                       QuotedName(tensor->dtype_name)}));
-      }
-    }
-    if (pair.rank() != 0 && pair.rank() == pair.b->shape[1]) return {};
-    return Refuse(ErrorCode::kDataLoss,
-                  Concat({QuotedName(name), ": the ranks of its pair differ: shapes ", ShapeText(pair.a->shape),
-                          " and ", ShapeText(pair.b->shape), ", expected [rank, columns] and [rows, rank]"}));
-  }
+  Result<void> CheckPair(const std::string& name, const LoraPair& pair, const Spelling& spelling) const;
 
   /// Returns the error for a tensor that is not half of a pair.
-  Failure Unknown(const TensorView& tensor) const {
-    const auto has = [&](std::string_view part) { return tensor.name.find(part) != tensor.name.npos; };
-    const std::string_view why = has("lora_magnitude_vector") ? "it belongs to DoRA, which is not supported"
-                                 : has("lora_embedding")      ? "adapters of embeddings are not supported"
-                                                         : "it is not half of a LoRA pair; nothing else is supported";
-    return Refuse(ErrorCode::kUnsupported, Concat({QuotedName(tensor.name), ": ", why}));
-  }
+  Failure Unknown(const TensorView& tensor) const;
 
   Checkpoint checkpoint_;
   std::map<std::string, LoraPair, std::less<>> pairs_;  ///< by the names of the model's tensors; point into it
 };
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/adapters/detail/adapter_file.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_ADAPTERS_ADAPTER_FILE_H_

@@ -13,8 +13,8 @@
 
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
+#include "skald/base/json/detail/strict_json.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/json/strict_json.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"

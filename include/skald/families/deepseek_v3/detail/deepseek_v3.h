@@ -15,13 +15,13 @@
 #include <optional>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/deepseek_v3/deepseek_v3.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

@@ -7,7 +7,7 @@
 
 #include "skald/families/deepseek_v3/deepseek_v3.h"
 #include "skald/families/deepseek_v3/detail/deepseek_v3.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/falcon_h1/falcon_h1.h"
@@ -22,7 +22,7 @@
 #include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/mamba_fields.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

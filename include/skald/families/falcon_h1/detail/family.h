@@ -7,7 +7,7 @@
 
 #include "skald/families/falcon_h1/detail/falcon_h1.h"
 #include "skald/families/falcon_h1/falcon_h1.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

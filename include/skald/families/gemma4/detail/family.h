@@ -7,7 +7,7 @@
 
 #include "skald/families/gemma4/detail/gemma4.h"
 #include "skald/families/gemma4/gemma4.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/gemma4/gemma4.h"
 #include "skald/families/readers/detail/experts.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

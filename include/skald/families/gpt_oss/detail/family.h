@@ -7,7 +7,7 @@
 
 #include "skald/families/gpt_oss/detail/gpt_oss.h"
 #include "skald/families/gpt_oss/gpt_oss.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/gpt_oss/gpt_oss.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

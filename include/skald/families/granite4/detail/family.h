@@ -7,7 +7,7 @@
 
 #include "skald/families/granite4/detail/granite4.h"
 #include "skald/families/granite4/granite4.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
@@ -25,7 +25,7 @@
 #include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/mamba_fields.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

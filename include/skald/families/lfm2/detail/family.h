@@ -7,7 +7,7 @@
 
 #include "skald/families/lfm2/detail/lfm2.h"
 #include "skald/families/lfm2/lfm2.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

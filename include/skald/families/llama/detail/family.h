@@ -14,8 +14,8 @@
 #include "skald/families/mistral/detail/family.h"
 #include "skald/families/mistral/mistral.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
-#include "skald/families/readers/family_row.h"
 
 namespace skald::internal {
 

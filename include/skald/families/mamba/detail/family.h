@@ -7,8 +7,8 @@
 
 #include "skald/families/mamba/detail/mamba.h"
 #include "skald/families/mamba/mamba.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/mamba_fields.h"
-#include "skald/families/readers/family_row.h"
 
 namespace skald::internal {
 

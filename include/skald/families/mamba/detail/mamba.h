@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"

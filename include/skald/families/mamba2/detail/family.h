@@ -7,8 +7,8 @@
 
 #include "skald/families/mamba2/detail/mamba2.h"
 #include "skald/families/mamba2/mamba2.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/mamba_fields.h"
-#include "skald/families/readers/family_row.h"
 
 namespace skald::internal {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"

@@ -11,7 +11,7 @@
 #include "skald/families/mistral/mistral.h"
 #include "skald/families/mistral/mixtral.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

@@ -7,7 +7,7 @@
 
 #include "skald/families/nemotron_h/detail/nemotron_h.h"
 #include "skald/families/nemotron_h/nemotron_h.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

@@ -15,14 +15,14 @@
 #include <string_view>
 #include <utility>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/nemotron_h/nemotron_h.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/mamba_fields.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

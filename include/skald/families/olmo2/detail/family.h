@@ -8,8 +8,8 @@
 #include "skald/families/config/model_config.h"
 #include "skald/families/olmo2/olmo2.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
-#include "skald/families/readers/family_row.h"
 
 namespace skald::internal {
 

@@ -9,8 +9,8 @@
 #include "skald/families/qwen3/qwen3.h"
 #include "skald/families/qwen3/qwen3_moe.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
-#include "skald/families/readers/family_row.h"
 
 namespace skald::internal {
 

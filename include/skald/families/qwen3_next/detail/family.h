@@ -7,7 +7,7 @@
 
 #include "skald/families/qwen3_next/detail/qwen3_next.h"
 #include "skald/families/qwen3_next/qwen3_next.h"
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 
 namespace skald::internal {
 

@@ -14,13 +14,13 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/qwen3_next/qwen3_next.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

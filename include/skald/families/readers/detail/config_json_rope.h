@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 
 namespace skald::internal {

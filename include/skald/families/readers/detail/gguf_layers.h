@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/layers/kinds/recurrent/mamba2.h"
 
 namespace skald::internal {

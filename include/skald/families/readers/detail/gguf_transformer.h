@@ -13,14 +13,14 @@
 #include <optional>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 

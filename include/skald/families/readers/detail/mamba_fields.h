@@ -14,12 +14,12 @@
 #include <optional>
 #include <string_view>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/fact_names.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/readers/model_fields.h"
-#include "skald/families/readers/passed/unread_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
 #include "skald/layers/kinds/recurrent/mamba2.h"
 
 namespace skald::internal {

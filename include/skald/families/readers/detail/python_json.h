@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/families/readers/python_json.h.
+// JSON as Python's json module writes it: infinity and NaN are bare words in it, which JSON does not have.
 
 #ifndef SKALD_FAMILIES_READERS_DETAIL_PYTHON_JSON_H_
 #define SKALD_FAMILIES_READERS_DETAIL_PYTHON_JSON_H_
 
-#include "skald/families/readers/python_json.h"
-
 #include <array>
 #include <cstddef>
+#include <string>
+#include <string_view>
 
-#include "skald/base/inline.h"
+#include <nlohmann/json.hpp>
+
 #include "skald/base/json/json_tree.h"
 
-namespace skald {
+namespace skald::internal {
 
-namespace internal {
-
-SKALD_INLINE std::string QuoteBareNumbers(std::string_view text) {
+/// Returns `text` with the words Infinity, -Infinity and NaN that stand outside of strings made strings.
+inline std::string QuoteBareNumbers(std::string_view text) {
   constexpr std::array<std::string_view, 3> kWords = {"-Infinity", "Infinity", "NaN"};
   std::string quoted;
   bool in_string = false;
@@ -42,11 +42,12 @@ SKALD_INLINE std::string QuoteBareNumbers(std::string_view text) {
   return quoted;
 }
 
-SKALD_INLINE std::string ParsePythonJson(std::string_view text, nlohmann::json& root) {
+/// Parses the text into `root`, which its caller guards, with the words above as strings of the same letters, which
+/// readers of numbers refuse. Returns as ParseJson does.
+inline std::string ParsePythonJson(std::string_view text, nlohmann::json& root) {
   return ParseJson(QuoteBareNumbers(text), root);
 }
 
-}  // namespace internal
-}  // namespace skald
+}  // namespace skald::internal
 
 #endif  // SKALD_FAMILIES_READERS_DETAIL_PYTHON_JSON_H_

@@ -5,7 +5,7 @@
 #ifndef SKALD_FAMILIES_RECURRENT_GEMMA_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_RECURRENT_GEMMA_DETAIL_FAMILY_H_
 
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/recurrent_gemma/detail/recurrent_gemma.h"
 #include "skald/families/recurrent_gemma/recurrent_gemma.h"
 

@@ -13,12 +13,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 #include "skald/families/recurrent_gemma/recurrent_gemma.h"
 
 namespace skald::internal {

@@ -5,7 +5,7 @@
 #ifndef SKALD_FAMILIES_RWKV7_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_RWKV7_DETAIL_FAMILY_H_
 
-#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/rwkv7/detail/rwkv7.h"
 #include "skald/families/rwkv7/rwkv7.h"
 

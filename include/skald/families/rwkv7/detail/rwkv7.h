@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/readers/model_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 #include "skald/families/rwkv7/rwkv7.h"
 
 namespace skald::internal {

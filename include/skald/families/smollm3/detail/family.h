@@ -7,8 +7,8 @@
 
 #include "skald/families/config/model_config.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
-#include "skald/families/readers/family_row.h"
 #include "skald/families/smollm3/smollm3.h"
 
 namespace skald::internal {

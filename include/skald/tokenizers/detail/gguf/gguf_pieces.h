@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/result.h"
 #include "skald/weights/files/gguf_metadata.h"

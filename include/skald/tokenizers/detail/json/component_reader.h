@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/tokenizers/detail/json/base64.h"
 #include "skald/tokenizers/tokenizer_spec.h"
 

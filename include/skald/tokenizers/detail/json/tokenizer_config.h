@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/result.h"
 #include "skald/tokenizers/tokenizer_spec.h"

@@ -30,7 +30,7 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/numbers/byte_codec.h"
 #include "skald/base/numbers/xxh64.h"

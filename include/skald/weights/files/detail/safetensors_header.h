@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "skald/base/inline.h"
+#include "skald/base/json/detail/strict_json.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/json/strict_json.h"
 #include "skald/base/text/message.h"
 
 namespace skald {

@@ -8,7 +8,7 @@
 #ifndef SKALD_FAMILIES_READERS_PASSED_DETAIL_CONFIG_JSON_FIELDS_H_
 #define SKALD_FAMILIES_READERS_PASSED_DETAIL_CONFIG_JSON_FIELDS_H_
 
-#include "skald/families/readers/passed/unread_fields.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
 
 namespace skald::internal {
 

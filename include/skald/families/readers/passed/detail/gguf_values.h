@@ -7,7 +7,7 @@
 #ifndef SKALD_FAMILIES_READERS_PASSED_DETAIL_GGUF_VALUES_H_
 #define SKALD_FAMILIES_READERS_PASSED_DETAIL_GGUF_VALUES_H_
 
-#include "skald/families/readers/passed/unread_fields.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
 
 namespace skald::internal {
 

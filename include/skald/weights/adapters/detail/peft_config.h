@@ -3,8 +3,8 @@
 // adapter_config.json of Hugging Face's PEFT: the rank of each adapted module, and the factor of its product. Kinds of
 // adapters other than LoRA are refused by the name of the field that selects them.
 
-#ifndef SKALD_WEIGHTS_ADAPTERS_PEFT_CONFIG_H_
-#define SKALD_WEIGHTS_ADAPTERS_PEFT_CONFIG_H_
+#ifndef SKALD_WEIGHTS_ADAPTERS_DETAIL_PEFT_CONFIG_H_
+#define SKALD_WEIGHTS_ADAPTERS_DETAIL_PEFT_CONFIG_H_
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +16,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/detail/strict_json.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/json/strict_json.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
@@ -136,4 +136,4 @@ class PeftConfig {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_WEIGHTS_ADAPTERS_PEFT_CONFIG_H_
+#endif  // SKALD_WEIGHTS_ADAPTERS_DETAIL_PEFT_CONFIG_H_

@@ -3,8 +3,8 @@
 // Handles the fields of a file that its family's reader did not request. Fields that cannot change a number are in a
 // list with the reason; any other is refused by its name. So no reader can forget a field.
 
-#ifndef SKALD_FAMILIES_READERS_PASSED_UNREAD_FIELDS_H_
-#define SKALD_FAMILIES_READERS_PASSED_UNREAD_FIELDS_H_
+#ifndef SKALD_FAMILIES_READERS_PASSED_DETAIL_UNREAD_FIELDS_H_
+#define SKALD_FAMILIES_READERS_PASSED_DETAIL_UNREAD_FIELDS_H_
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <variant>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
 
@@ -118,4 +118,4 @@ class UnreadFields {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_FAMILIES_READERS_PASSED_UNREAD_FIELDS_H_
+#endif  // SKALD_FAMILIES_READERS_PASSED_DETAIL_UNREAD_FIELDS_H_

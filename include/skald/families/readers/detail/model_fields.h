@@ -2,14 +2,14 @@
 //
 // Fields that files of more than one kind of model have, and what else their readers are told.
 
-#ifndef SKALD_FAMILIES_READERS_MODEL_FIELDS_H_
-#define SKALD_FAMILIES_READERS_MODEL_FIELDS_H_
+#ifndef SKALD_FAMILIES_READERS_DETAIL_MODEL_FIELDS_H_
+#define SKALD_FAMILIES_READERS_DETAIL_MODEL_FIELDS_H_
 
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 
 namespace skald {
 
@@ -50,4 +50,4 @@ inline float ReadSoftcap(const JsonFields& fields, const char* name, float stand
 }  // namespace internal
 }  // namespace skald
 
-#endif  // SKALD_FAMILIES_READERS_MODEL_FIELDS_H_
+#endif  // SKALD_FAMILIES_READERS_DETAIL_MODEL_FIELDS_H_

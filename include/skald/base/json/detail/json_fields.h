@@ -4,8 +4,8 @@
 // sentence in an Error that nested objects share; reading continues with harmless values, so that a caller checks for
 // an error once, at the end. Nothing throws.
 
-#ifndef SKALD_BASE_JSON_JSON_FIELDS_H_
-#define SKALD_BASE_JSON_JSON_FIELDS_H_
+#ifndef SKALD_BASE_JSON_DETAIL_JSON_FIELDS_H_
+#define SKALD_BASE_JSON_DETAIL_JSON_FIELDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -195,4 +195,4 @@ class JsonFields {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_BASE_JSON_JSON_FIELDS_H_
+#endif  // SKALD_BASE_JSON_DETAIL_JSON_FIELDS_H_

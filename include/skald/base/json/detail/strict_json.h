@@ -2,8 +2,8 @@
 //
 // JSON from an untrusted file: no name twice in one object, and no more levels than such files need.
 
-#ifndef SKALD_BASE_JSON_STRICT_JSON_H_
-#define SKALD_BASE_JSON_STRICT_JSON_H_
+#ifndef SKALD_BASE_JSON_DETAIL_STRICT_JSON_H_
+#define SKALD_BASE_JSON_DETAIL_STRICT_JSON_H_
 
 #include <cstddef>
 #include <string>
@@ -25,4 +25,4 @@ inline std::string ParseStrictJson(std::string_view text, nlohmann::json& root) 
 
 }  // namespace skald::internal
 
-#endif  // SKALD_BASE_JSON_STRICT_JSON_H_
+#endif  // SKALD_BASE_JSON_DETAIL_STRICT_JSON_H_

@@ -3,8 +3,8 @@
 // A family's entry in the registry: how its files name it and are read, the names of its tensors, the conventions of
 // its converters. Each family has one such row, in its folder.
 
-#ifndef SKALD_FAMILIES_READERS_FAMILY_ROW_H_
-#define SKALD_FAMILIES_READERS_FAMILY_ROW_H_
+#ifndef SKALD_FAMILIES_READERS_DETAIL_FAMILY_ROW_H_
+#define SKALD_FAMILIES_READERS_DETAIL_FAMILY_ROW_H_
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,12 +13,12 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/json/json_fields.h"
+#include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/fact_names.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/readers/model_fields.h"
-#include "skald/families/readers/passed/unread_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
 #include "skald/weights/files/tensor_names.h"
 #include "skald/weights/parameters.h"
 
@@ -89,4 +89,4 @@ std::vector<DescribedModel> ReadOneGguf(const JsonFields& fields, const GgufTens
 
 }  // namespace skald::internal
 
-#endif  // SKALD_FAMILIES_READERS_FAMILY_ROW_H_
+#endif  // SKALD_FAMILIES_READERS_DETAIL_FAMILY_ROW_H_
