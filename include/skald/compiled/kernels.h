@@ -5,7 +5,9 @@
 #ifndef SKALD_COMPILED_KERNELS_H_
 #define SKALD_COMPILED_KERNELS_H_
 
-#include "skald/base/numbers/group_layout.h"
+#include <tuple>
+
+#include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/dispatch.h"
@@ -14,30 +16,15 @@ namespace skald {
 
 template struct Kernels<HWY_TARGETS>;
 
-#define SKALD_INSTANTIATE(T)                                             \
-  template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&); \
-  template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);   \
-  template void Kernels<HWY_TARGETS>::Embed<T>(const EmbedArgs<T>&)
+// The kernels of matrices are compiled for each type because their addresses are taken: a type is listed in AllWeights
+// alone. Never called.
+auto CompileMatrixKernels() {
+  using All = Kernels<HWY_TARGETS>;
+  return []<class... Ts>(WeightTypeList<Ts...>) {
+    return std::tuple(&All::template Prepare<Ts>..., &All::template MatMul<Ts>..., &All::template Embed<Ts>...);
+  }(AllWeights{});
+}
 
-SKALD_INSTANTIATE(float);
-SKALD_INSTANTIATE(bf16);
-SKALD_INSTANTIATE(Q8_0);
-SKALD_INSTANTIATE(Q4_0);
-SKALD_INSTANTIATE(Q4_1);
-SKALD_INSTANTIATE(Q5_0);
-SKALD_INSTANTIATE(Q5_1);
-SKALD_INSTANTIATE(Q8A);
-SKALD_INSTANTIATE(IQ4_NL);
-SKALD_INSTANTIATE(MXFP4);
-SKALD_INSTANTIATE(Q2_K);
-SKALD_INSTANTIATE(Q3_K);
-SKALD_INSTANTIATE(Q4_K);
-SKALD_INSTANTIATE(Q5_K);
-SKALD_INSTANTIATE(Q6_K);
-SKALD_INSTANTIATE(Q6A);
-SKALD_INSTANTIATE(IQ4_XS);
-
-#undef SKALD_INSTANTIATE
 #define SKALD_INSTANTIATE(T)                                          \
   template void Kernels<HWY_TARGETS>::StoreKV<T>(const StoreKVArgs&); \
   template void Kernels<HWY_TARGETS>::MoveKV<T>(const MoveKVArgs&);   \
