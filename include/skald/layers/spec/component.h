@@ -65,7 +65,7 @@ struct ComponentInterface {
 template <Component T, class Interface>
 struct HeldComponent : Interface {
   constexpr explicit HeldComponent(const T& c) : component(c) {}
-  constexpr ~HeldComponent() override {}  // NOLINT: g++ 12 needs it spelled out to run it while compiling
+  constexpr ~HeldComponent() override = default;
   constexpr bool Equals(const ComponentInterface& other) const override {
     return other.Type() == Type() && static_cast<const HeldComponent&>(other).component == component;
   }

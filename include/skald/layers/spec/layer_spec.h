@@ -152,7 +152,7 @@ namespace internal {
 void Grow(Scratch& scratch, std::span<const size_t> floats);
 
 struct LayerInterface : ComponentInterface {
-  constexpr ~LayerInterface() override {}  // NOLINT: as in HeldComponent
+  constexpr ~LayerInterface() override = default;
   constexpr virtual const LayerInterface* Clone() const = 0;
   constexpr virtual std::optional<CacheGroup> State() const = 0;
   constexpr virtual std::optional<SharedState> StateOfOther() const = 0;
@@ -169,7 +169,7 @@ template <Layer L>
 struct HeldLayer final : HeldComponent<L, LayerInterface> {
   using HeldComponent<L, LayerInterface>::HeldComponent;
   using HeldComponent<L, LayerInterface>::component;
-  constexpr ~HeldLayer() override {}  // NOLINT: as in HeldComponent
+  constexpr ~HeldLayer() override = default;
   constexpr const LayerInterface* Clone() const override { return new HeldLayer(component); }
   constexpr std::optional<CacheGroup> State() const override {
     std::optional<CacheGroup> state;

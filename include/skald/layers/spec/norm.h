@@ -43,7 +43,7 @@ concept Norm = Component<N> && requires(const N& norm, typename N::Weights& weig
 namespace internal {
 
 struct NormInterface : ComponentInterface {
-  constexpr ~NormInterface() override {}  // NOLINT: as in HeldComponent
+  constexpr ~NormInterface() override = default;
   constexpr virtual const NormInterface* Clone() const = 0;
   virtual void ListParameters(ComponentWeights& weights, std::string_view name, size_t size,
                               ParameterList& list) const = 0;
@@ -54,7 +54,7 @@ template <Norm N>
 struct HeldNorm final : HeldComponent<N, NormInterface> {
   using HeldComponent<N, NormInterface>::HeldComponent;
   using HeldComponent<N, NormInterface>::component;
-  constexpr ~HeldNorm() override {}  // NOLINT: as in HeldComponent
+  constexpr ~HeldNorm() override = default;
   constexpr const NormInterface* Clone() const override { return new HeldNorm(component); }
   void ListParameters(ComponentWeights& weights, std::string_view name, size_t size,
                       ParameterList& list) const override {
