@@ -153,7 +153,7 @@ SKALD_INLINE void Sequences::Reached(Sequence& sequence) {
   if (std::ranges::binary_search(sequence.request().branch_points, at)) Keep(sequence, {});
   sequence.ForEachFollower([&](Sequence& follower) {
     if (follower.share_at() != at || follower.BeginsWith(sequence)) return;
-    (void)follower.ShareFrom(sequence, at);
+    if (follower.ShareFrom(sequence, at)) CountBegun(follower);
     follower.Unfollow();
   });
 }
