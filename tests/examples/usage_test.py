@@ -34,7 +34,7 @@ class Help(TestCase):
         self.assertLess({"demo", "stories15m", "tinyllama-1.1b", "gemma2-2b", "gemma3-1b", "qwen3-0.6b"}, set(models))
 
     def test_families_are_as_the_readme_has_them(self):
-        self.assertIn(self.run_skald("models", "--families")[0], pathlib.Path("README.md").read_text())
+        self.assertIn(self.run_skald("models", "--families")[0], pathlib.Path("include/skald/families/README.md").read_text())
 
 
 class Mistakes(TestCase):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the code of a README may use without declaring it: `Names` has the demo model, and everything that programs of
-// the README's kind have already.
+// The code of a README may use the members of `Names` without declaring them: the demo model, and everything that
+// programs of the README's kind have already.
 
 #ifndef SKALD_TESTS_README_PROGRAM_H_
 #define SKALD_TESTS_README_PROGRAM_H_

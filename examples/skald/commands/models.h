@@ -8,7 +8,7 @@
 
 namespace skald::program {
 
-// Prints the names of the known models, or the table of families that README has. Returns the exit code.
+// Prints the names of the known models, or the table that families/README.md has. Returns the exit code.
 Result<int> RunModels(const Options& options);
 
 }  // namespace skald::program

@@ -29,7 +29,8 @@ struct FamilyFacts {
   bool has_gguf;                              ///< whether GGUF files of it are read
 };
 
-/// Returns all families, in the order of the registry. README's table is made of it (`skald models --families`).
+/// Returns all families, in the order of the registry. The table of families/README.md is made of it (`skald models
+/// --families`).
 std::vector<FamilyFacts> Families();
 
 /// Returns whether GGUF files of a model_type are read.
