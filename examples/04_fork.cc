@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fork explores alternatives: a cache is forked at one point, and each fork goes its own way. What lies
-// before that point is computed once and stored once.
+// Fork explores alternatives: a cache is forked at one point, and each fork goes its own way. Tokens
+// before that point are computed once and stored once.
 //
 //   build/release/examples/04_fork [MODEL_FOLDER]
 

@@ -24,7 +24,7 @@ struct GatedLinearAttention {
     skald::Matrix input;   // [4 * width, model_dim]: queries, keys, values, gates
     skald::Matrix output;  // [model_dim, width]
   };
-  // By these names the tensors are found in a checkpoint, behind "model.layers.<number>.".
+  // By these names the tensors are found in a checkpoint, after "model.layers.<number>.".
   void ListParameters(Weights& weights, size_t model_dim, skald::ParameterList& list) const {
     const auto w = static_cast<size_t>(width);
     list.AddMatrix(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guessing ahead: several tokens are computed in one step, and those that were guessed as they are drawn stay. Whoever
-// guesses, and however badly, the text is the same. Here nobody guesses, then a look-up in the text so far, then a
-// drafter of our own, which learns from everything that it sees written.
+// Guessing ahead: several tokens are computed in one step, and those that were guessed as they are drawn stay. The text
+// is the same with any drafter, also with a bad one. Here no drafter guesses, then a look-up in the text so far, then a
+// drafter of our own, which learns from all text that it sees written.
 //
 //   build/release/examples/13_speculation [MODEL_FOLDER]
 

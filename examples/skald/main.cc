@@ -76,7 +76,7 @@ Result<int> RunProgram(int argc, char** argv) {
   KeepToMachineShare(options);
   Result<int> exit_code = RunCommand(options);
   if (exit_code && *exit_code == 0) return exit_code;
-  // What all ranks know rank 0 tells, and then it ends them all.
+  // Rank 0 prints an error that all ranks have, and then ends them all.
   const RankShare share = job->share();
   if (share.rank != 0) std::this_thread::sleep_for(std::chrono::seconds(2));
   if (!exit_code)

@@ -20,7 +20,7 @@
 
 namespace skald::program {
 
-// What the options say of loading, with `bar`, which must outlive it, to show progress.
+// The options on loading, with `bar` to show progress, which must outlive them.
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar);
 
 // Loads the weights, showing progress, and the adapter if there is one, and returns a model ready to run.

@@ -48,7 +48,7 @@ Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight
   return BenchModel{std::string(info.name), std::move(model)};
 }
 
-// What users of an engine see, as a table.
+// A table of the waiting times that users of an engine see.
 Result<void> Serve(const BenchOptions& options, const BenchModel& model) {
   std::cout << "| model | SIMD | threads | users | prompt, answer | arrival | tokens/s | first token: p50, p99, ms | "
                "between tokens: p50, p99, most, ms |\n|---|---|---|---|---|---|---|---|---|\n";
@@ -71,7 +71,7 @@ Result<void> Serve(const BenchOptions& options, const BenchModel& model) {
   return {};
 }
 
-// All cases for so many threads. A length of 0 stands for no such case.
+// All cases for so many threads. A length of 0 is no such case.
 std::vector<BenchCase> CasesOf(const BenchOptions& options, uint32_t threads) {
   std::vector<BenchCase> cases;
   for (const uint32_t depth : options.depths) {

@@ -32,7 +32,7 @@ struct Measurement {
   std::vector<double> rates;   // tokens per second of all sequences together, one for each repetition
   double limit = 0;            // the same at the machine's limits
   double bytes_per_token = 0;  // read for that
-  // Of this rank, where there are several: exchanges, bytes that it sends, and the share of the time that it waits.
+  // Of this rank, if it is one of several: exchanges, bytes that it sends, and the share of the time that it waits.
   double exchanges_per_token = 0, sent_per_token = 0, waiting = 0;
 
   double Median() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What skald bench writes: a Markdown table that grows as it measures, and a JSON file for plots.
+// The output of skald bench: a Markdown table that grows as it measures, and a JSON file for plots.
 
 #ifndef SKALD_EXAMPLES_SKALD_BENCH_BENCH_REPORT_H_
 #define SKALD_EXAMPLES_SKALD_BENCH_BENCH_REPORT_H_
@@ -16,7 +16,7 @@
 
 namespace skald::program {
 
-// What a row tells of besides its case.
+// Facts of a row besides its case.
 struct BenchSetting {
   std::string model;
   DType weight_type;

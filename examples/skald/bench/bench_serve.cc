@@ -90,7 +90,7 @@ class Serving {
   std::vector<double> first_, between_;
   std::optional<double> all_write_;  // since when they all do
   std::optional<RequestId> arrival_;
-  bool is_over_ = false;  // what is measured: one is at its end, or who arrived writes too
+  bool is_over_ = false;  // the measurement: one is at its end, or the one that arrived writes too
   size_t written_ = 0;    // tokens while all write
   double last_token_ = 0.0;
 };

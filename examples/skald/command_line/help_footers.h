@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the help of each command says below its options.
+// The text below the options in the help of each command.
 
 #ifndef SKALD_EXAMPLES_SKALD_COMMAND_LINE_HELP_FOOTERS_H_
 #define SKALD_EXAMPLES_SKALD_COMMAND_LINE_HELP_FOOTERS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of what a user wrote behind an option.
+// Checks of the values of options.
 
 #ifndef SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTION_CHECKS_H_
 #define SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTION_CHECKS_H_
@@ -25,7 +25,7 @@ std::optional<T> ParseInteger(std::string_view text) {
   return value;
 }
 
-// Takes NAME=VALUE apart, as `form` calls it. Thrown: where there is no '=' behind a name.
+// Takes NAME=VALUE apart, as `form` calls it. Thrown: if there is no '=' after a name.
 inline std::pair<std::string, std::string> ParsePair(const char* option, const char* form, const std::string& text) {
   const size_t equals = text.find('=');
   if (equals != 0 && equals != text.npos) return {text.substr(0, equals), text.substr(equals + 1)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the user asks for on the command line.
+// The command line of the program, as plain values.
 
 #ifndef SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTIONS_H_
 #define SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTIONS_H_
@@ -34,7 +34,7 @@ class RankJob;
 
 enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore, kServe };
 
-// What is measured: every combination of these.
+// The cases to measure: every combination of these.
 struct BenchOptions {
   std::string shape;  // random weights for the Config of this name; empty: the model of the other options
   std::vector<uint32_t> prompts = {512}, generated = {64};  // tokens; 0 for none
@@ -58,7 +58,7 @@ struct ServeOptions {
   std::string model_name;                                               // by which clients call it; empty: its own
   std::vector<std::pair<std::string, std::filesystem::path>> adapters;  // that clients may ask for by name
   std::filesystem::path certificate, private_key;                       // for TLS; both or none
-  std::filesystem::path api_keys;                                       // empty: everybody may use it
+  std::filesystem::path api_keys;                                       // empty: any client may use it
   std::filesystem::path metrics_key;                                    // of /metrics alone; empty: any key
   uint32_t failed_keys = 10;                                            // of an address in a minute
   std::vector<std::string> origins;                                     // pages of other servers that may

@@ -105,7 +105,7 @@ CLI::AsNumberWithUnit Duration() {
   return duration;
 }
 
-// What clients may keep.
+// Options on the state that clients may keep.
 void AddQuotaOptions(CLI::App& command, ServeOptions& serve) {
   const char* const group = "State";
   const auto add_size = [&](const char* name, std::optional<uint64_t>& bytes, const char* help) {
@@ -211,7 +211,8 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
       ->capture_default_str()
       ->type_name("X")
       ->group(group);
-  command.add_option("--policy", serve.policy, "Who goes first: fair (shares among keys), fcfs, priority,\nshortest")
+  command
+      .add_option("--policy", serve.policy, "Order of requests: fair (shares among keys), fcfs, priority,\nshortest")
       ->check(CLI::IsMember({"fair", "fcfs", "priority", "shortest"}))
       ->capture_default_str()
       ->type_name("NAME")

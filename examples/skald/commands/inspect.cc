@@ -112,7 +112,7 @@ std::string PartOf(std::string_view name) {
   return std::string(name.substr(0, end));
 }
 
-// What a checkpoint has that is not computed.
+// Tensors of a checkpoint that are not computed.
 void PrintLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
   const auto left = TensorsLeftOut(checkpoint, spec);
   if (!left) {

@@ -21,7 +21,7 @@
 namespace skald::program {
 namespace {
 
-// What is loaded, without loading it.
+// The sizes of a load, without loading.
 struct Weights {
   ModelSpec spec;
   std::vector<DType> types;  // of the matrices

@@ -12,7 +12,7 @@
 namespace skald::program {
 namespace {
 
-// What this build and this CPU have. Better targets have lower bits.
+// The SIMD targets of this build and this CPU. Better targets have lower bits.
 int64_t Available() {
   static const int64_t available = HWY_TARGETS & hwy::SupportedTargets();
   return available;

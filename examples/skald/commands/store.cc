@@ -59,7 +59,7 @@ bool Complain(const Error& error) {
   return true;
 }
 
-// Prints a line for each chunk, and what they are together. What has no chunk's header is only counted.
+// Prints a line for each chunk, and what they are together. Files without a chunk's header are only counted.
 Result<int> List(const DirectoryStore& store) {
   SKALD_ASSIGN(const auto chunks, store.ListByUse());
   ChunkCount stored;

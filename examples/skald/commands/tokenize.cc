@@ -20,8 +20,8 @@
 namespace skald::program {
 namespace {
 
-// Backgrounds that take turns, so that one sees where a piece ends. None where nobody looks, or nobody wants them
-// (no-color.org).
+// Backgrounds that take turns, so that one sees where a piece ends. None if output is no terminal, or the
+// user wants none (no-color.org).
 class Colours {
  public:
   std::string_view Begin(size_t piece) const { return on_ ? kBackgrounds[piece % std::size(kBackgrounds)] : ""; }

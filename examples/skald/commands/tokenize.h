@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 'skald tokenize': which ids a text has, and which pieces of it they stand for.
+// 'skald tokenize': the ids of a text, and the piece of it that each one is.
 
 #ifndef SKALD_EXAMPLES_SKALD_COMMANDS_TOKENIZE_H_
 #define SKALD_EXAMPLES_SKALD_COMMANDS_TOKENIZE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the processes of a job do that are not its rank 0: compute their part, and print nothing.
+// The ranks of a job other than rank 0: they compute their part, and print nothing.
 
 #ifndef SKALD_EXAMPLES_SKALD_RANKS_FOLLOW_H_
 #define SKALD_EXAMPLES_SKALD_RANKS_FOLLOW_H_

@@ -31,7 +31,7 @@ class RankJob {
   RankShare share() const { return ranks().share(); }
   // This process among those of the job that are on the same machine.
   RankShare on_this_machine() const;
-  // What this rank has sent and waited for.
+  // The bytes that this rank has sent, and the time that it has waited.
   MeasuredRanks& measured();
 
  private:
@@ -41,7 +41,7 @@ class RankJob {
   std::unique_ptr<Ends> ends_;
 };
 
-// Returns which rank this process is: the only one where there is no job.
+// Returns which rank this process is: the only one if there is no job.
 inline RankShare ShareOf(const std::shared_ptr<RankJob>& job) { return job ? job->share() : RankShare(); }
 
 }  // namespace skald::program

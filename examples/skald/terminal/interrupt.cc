@@ -61,7 +61,7 @@ Result<void> CatchSignals() {
   // SIGUSR1 is what mpirun passes on to ranks as it is; at SIGTERM it kills them two seconds later.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     struct sigaction before;
-    // Who started the program with nohup wants it to go on.
+    // A program that was started with nohup goes on.
     if (signal == SIGHUP && sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     if (sigaction(signal, &action, nullptr) != 0) return internal::SystemFailure("signals");
   }

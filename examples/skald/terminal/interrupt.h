@@ -22,7 +22,7 @@ bool TakeInterrupt();
 // The signal that asked the program to end, 0 if there was none.
 int StopSignal();
 
-// What the program exits with after that signal, or after an interrupt if there was none.
+// The exit status of the program after that signal, or after an interrupt if there was none.
 int ExitCodeOfSignal();
 
 // Waits until `descriptor` can be read, or is at its end. Returns false when a signal comes first, or came since the

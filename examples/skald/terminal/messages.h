@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the program tells its user on stderr, a line each.
+// Messages to the user on stderr, a line each.
 
 #ifndef SKALD_EXAMPLES_SKALD_TERMINAL_MESSAGES_H_
 #define SKALD_EXAMPLES_SKALD_TERMINAL_MESSAGES_H_

@@ -48,7 +48,7 @@ Result<std::string> ReadStandardInput(size_t max_bytes) {
 
 void PrepareStandardStreams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    // Opened for what nobody does with it, so reading or writing fails. It gets the lowest number, which is fd.
+    // Opened for the other direction, so that reading or writing fails. It gets the lowest number, which is fd.
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
   std::signal(SIGPIPE, SIG_IGN);
@@ -74,7 +74,7 @@ int StandardOutput::sync() {
     } else if (errno == EAGAIN) {
       pollfd output = {STDOUT_FILENO, POLLOUT, 0};
       ::poll(&output, 1, -1);
-    } else if (errno != EINTR || StopSignal() != 0) {  // who has to end does not wait for a reader
+    } else if (errno != EINTR || StopSignal() != 0) {  // a program that has to end does not wait for a reader
       error_ = errno;
     }
   }

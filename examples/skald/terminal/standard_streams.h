@@ -42,7 +42,7 @@ class StandardOutput : public std::streambuf {
   std::streambuf* const before_;
 };
 
-// Writes a piece of a text that a model goes on with, at once. On a terminal question marks stand for control
+// Writes a piece of a text that a model goes on with, at once. On a terminal question marks replace control
 // characters other than line ends and tabs: a text is no command. Returns false if the output has failed.
 bool PrintText(std::string_view text);
 
