@@ -54,6 +54,7 @@ using FactorOf = std::conditional_t<std::is_same_v<T, int8_t>, bf16, T>;
 template <class T>
 Cached CachedAs(const float* values, size_t head_dim) {
   Cached cached;
+  cached.numbers.reserve(head_dim);
   if constexpr (std::is_same_v<T, int8_t>) {
     float largest = 0.0f;
     for (size_t d = 0; d < head_dim; ++d) {
@@ -81,12 +82,12 @@ Cached CachedValue(const AttentionCase& c, size_t position) {
   return key;
 }
 
+// `query` is that of the case, rounded to FactorOf<T>.
 template <class T>
-float Score(const AttentionCase& c, size_t position) {
+float Score(const AttentionCase& c, const std::vector<float>& query, size_t position) {
   const Cached key = CachedAs<T>(c.keys + position * c.stride, c.head_dim);
   const float dot = AddProducts<T>(
-      0.0f, 0, c.head_dim, [&](size_t d) { return ToFloat(FromFloat<FactorOf<T>>(c.query[d])); },
-      [&](size_t d) { return key.numbers[d]; });
+      0.0f, 0, c.head_dim, [&](size_t d) { return query[d]; }, [&](size_t d) { return key.numbers[d]; });
   const float scaled = dot * key.scale * c.scale;
   return c.softcap != 0.0f ? Capped(scaled, c.softcap) : scaled;
 }
@@ -94,6 +95,8 @@ float Score(const AttentionCase& c, size_t position) {
 template <class T>
 void Attention(const AttentionCase& c, float* output) {
   std::fill_n(output, c.value_dim(), 0.0f);
+  std::vector<float> query(c.query, c.query + c.head_dim);
+  for (float& x : query) x = ToFloat(FromFloat<FactorOf<T>>(x));
   float max = c.sink;
   LaneSums sum;
   if (std::isfinite(c.sink)) sum.lane[0] = 1.0f;
@@ -103,7 +106,7 @@ void Attention(const AttentionCase& c, float* output) {
     const size_t end = std::min(span + kAttentionSpan, c.visible_end());
     std::vector<float> weights(kAttentionSpan);
     float new_max = max;
-    for (size_t p = begin; p < end; ++p) new_max = std::max(new_max, weights[p - span] = Score<T>(c, p));
+    for (size_t p = begin; p < end; ++p) new_max = std::max(new_max, weights[p - span] = Score<T>(c, query, p));
     const float correction = Exp(max - new_max);
     max = new_max;
 

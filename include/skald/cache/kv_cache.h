@@ -29,8 +29,8 @@ namespace skald {
 
 /// Positions first..last, both included.
 struct ResumeRange {
-  uint32_t first;
-  uint32_t last;
+  uint32_t first;  ///< tokens
+  uint32_t last;   ///< tokens, itself included
 
   friend bool operator==(const ResumeRange&, const ResumeRange&) = default;
 };
@@ -43,8 +43,8 @@ struct CacheUsage {
 
 /// All parts of a cache, for code that saves or restores it (store/).
 struct CacheContents {
-  TableLease lease;
-  std::vector<int32_t> tokens = {};
+  TableLease lease;                  ///< the state of `tokens`
+  std::vector<int32_t> tokens = {};  ///< token ids; empty if they are not known
   /// Ascending by length; their blocks may be those of `lease`.
   std::vector<TableLease> resume_points = {};
   uint32_t exact_tokens = kMaxTokens;  ///< see KVCache::exact_tokens
@@ -53,7 +53,7 @@ struct CacheContents {
 
 class KVCache {
  public:
-  // Use CreateKVCache for an empty one.
+  /// Use CreateKVCache for an empty one.
   KVCache(KVCache&&) noexcept;
   KVCache& operator=(KVCache&&) noexcept;
   ~KVCache();
@@ -63,6 +63,7 @@ class KVCache {
 
   /// The number of tokens.
   uint32_t size() const { return lease_.table().tokens; }
+  /// Tokens that it may hold, RuntimeConfig::max_tokens; 0 after a move.
   uint32_t max_tokens() const { return is_valid() ? pool()->runtime().max_tokens : 0; }
   /// The tokens themselves; valid until the cache changes.
   std::span<const int32_t> tokens() const { return tokens_; }
@@ -77,10 +78,12 @@ class KVCache {
   /// Contents returns the parts of a Fork; the constructor below assembles a cache from them. `contents` must be
   /// consistent: every group of every table is at its table's tokens.
   Result<CacheContents> Contents() const;
+  /// A cache with content that was computed elsewhere.
   explicit KVCache(CacheContents contents) noexcept;
 
   /// The pool of the blocks; null after the cache was moved from.
   const std::shared_ptr<BlockPool>& pool() const { return lease_.pool(); }
+  /// The blocks that hold its state. Valid until the next call that changes the cache.
   const BlockTable& table() const { return lease_.table(); }
 
   /// Calls visit(table) for every table whose blocks this cache holds: its own and those of its resume points.
@@ -117,11 +120,13 @@ class KVCache {
 
   /// Drops the resume points that are kept separately; positions that the cache's own blocks allow stay.
   void DropResumePoints() noexcept { resume_points_.clear(); }
+  /// Whether resume points were kept, which take memory.
   bool has_resume_points() const { return !resume_points_.empty(); }
 
   /// The last position, at or before `position`, that Truncate can go to.
   uint32_t NearestResumePoint(uint32_t position) const;
 
+  /// Bytes of its blocks. O(blocks).
   CacheUsage usage() const;
 
  private:

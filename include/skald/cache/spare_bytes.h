@@ -19,7 +19,7 @@ namespace skald {
 /// reference, those caches' own tables included, are not counted. Calls throw std::bad_alloc.
 class SpareBytes {
  public:
-  // `pool` must outlive this.
+  /// `pool` must outlive this.
   explicit SpareBytes(const BlockPool& pool) : pool_(pool) {}
 
   /// Resume points of a cache, whose own table stays.
@@ -28,6 +28,7 @@ class SpareBytes {
   /// All of a cache.
   void AddAll(const KVCache& cache);
 
+  /// Returns the bytes of the pool that would be free without the caches that were added.
   uint64_t Count();
 
  private:

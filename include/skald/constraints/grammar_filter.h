@@ -29,9 +29,9 @@ namespace skald {
 
 class GrammarFilter final : public TokenFilter {
  public:
-  // Returns a filter at the beginning of a text. `vocabulary` must not be null. Masks inside of strings are computed
-  // here: some milliseconds for a vocabulary of 150,000. Errors: a grammar beyond the limits of grammar/limits.h, with
-  // left recursion, or without any text that ends.
+  /// Returns a filter at the beginning of a text. `vocabulary` must not be null. Masks inside of strings are computed
+  /// here: some milliseconds for a vocabulary of 150,000. Errors: a grammar beyond the limits of grammar/limits.h, with
+  /// left recursion, or without any text that ends.
   static Result<GrammarFilter> Compile(const Grammar& grammar, std::shared_ptr<const TokenVocabulary> vocabulary);
 
   Result<std::unique_ptr<TokenFilter>> Clone() const override;

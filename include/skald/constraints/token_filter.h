@@ -28,10 +28,11 @@ class FilterWork {
 
   /// To be called once.
   void Do() noexcept;
+  /// Whether Do has ended. The calling thread sees its results then.
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
 
  protected:
-  // Keeps what it computed, or the error, for the filter.
+  /// Keeps what it computed, or the error, for the filter.
   virtual void Compute() noexcept = 0;
 
  private:

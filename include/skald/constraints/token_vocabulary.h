@@ -24,10 +24,10 @@ namespace skald {
 
 class TokenVocabulary {
  public:
-  // Of a tokenizer's pieces, as they are written in the middle of a text: the space that some decoders drop before the
-  // first word of a text is there. Control pieces, markers and unknown text are never part of a text here. `end_ids`
-  // end one: without any, EOS if there is one. Errors: an end id beyond the vocabulary; a tokenizer that cannot say
-  // what its pieces write.
+  /// Of a tokenizer's pieces, as they are written in the middle of a text: the space that some decoders drop before the
+  /// first word of a text is there. Control pieces, markers and unknown text are never part of a text here. `end_ids`
+  /// end one: without any, EOS if there is one. Errors: an end id beyond the vocabulary; a tokenizer that cannot say
+  /// what its pieces write.
   static Result<std::shared_ptr<const TokenVocabulary>> Make(const Tokenizer& tokenizer,
                                                              std::span<const int32_t> end_ids = {});
 
@@ -36,19 +36,22 @@ class TokenVocabulary {
                                                              std::span<const int32_t> end_ids);
 
   size_t size() const { return begins_.size() - 1; }
+  /// Words of a mask with one bit for each token.
   size_t mask_words() const { return (size() + 63) / 64; }
 
   /// A token's text; nothing for one that is no part of texts. `id` must be in the vocabulary.
   std::string_view BytesOf(int32_t id) const;
+  /// The ids that end a text.
   std::span<const int32_t> end_ids() const { return end_ids_; }
+  /// Whether an id is among end_ids().
   bool IsEnd(int32_t id) const;
 
   /// Most tokens write whole characters of one kind, at most kMostCharacters: letters and digits of ASCII (words), or
   /// besides all that strings of JSON hold as it is (plain). Most often all of a kind may come, or none, so each kind
   /// has a tree of its own. Words are not among the plain ones.
   enum class Kind : size_t { kWord, kPlain, kOther };
-  static constexpr Kind kKinds[] = {Kind::kWord, Kind::kPlain, Kind::kOther};
-  static constexpr size_t kMostCharacters = 24;
+  static constexpr Kind kKinds[] = {Kind::kWord, Kind::kPlain, Kind::kOther};  ///< all of them
+  static constexpr size_t kMostCharacters = 24;                                ///< of the tokens that belong to a kind
   /// The characters of a kind but for kOther; those of plain tokens include those of words.
   static CharacterRanges CharactersOf(Kind kind);
   /// One bit for each id, as in masks: the tokens of a kind, not kOther, of at most `characters` characters, which may
@@ -63,14 +66,18 @@ class TokenVocabulary {
     uint32_t depth;        ///< bytes
     uint8_t byte;          ///< the last one
   };
+  /// The node of the empty text.
   uint32_t root(Kind kind) const { return roots_[static_cast<size_t>(kind)]; }
+  /// The number of nodes of all kinds.
   uint32_t nodes() const { return static_cast<uint32_t>(nodes_.size() - 1); }
+  /// `index` is less than nodes().
   const Node& node(uint32_t index) const { return nodes_[index]; }
   /// The tokens that write just what a node is.
   std::span<const int32_t> TokensOf(uint32_t node) const;
   /// Those that go on from it.
   std::span<const int32_t> TokensBehind(uint32_t node) const;
-  size_t longest() const { return longest_; }  // bytes
+  /// Bytes of the longest token.
+  size_t longest() const { return longest_; }
 
  private:
   TokenVocabulary() = default;

@@ -21,6 +21,7 @@ namespace skald {
 
 /// The CPUs that threads run on, in the machine's order: several may be of one core.
 struct Cpu {
+  /// Numbers that the system gives the package, the core in it, and the CPU.
   int package = 0, core = 0, number = 0;
 
   friend auto operator<=>(const Cpu&, const Cpu&) = default;

@@ -31,9 +31,9 @@ namespace skald {
 /// Rank 0's end. Safe for concurrent calls, which take turns; const as AnyModel is.
 class RankedModel {
  public:
-  // Meets the other ranks, which call FollowRanks. `model` has the weights of rank 0 (LoadOptions::share) and outlives
-  // this, as `ranks` does. Errors: kInvalidArgument (a rank other than 0; ranks that have another model or other
-  // weights), and a rank that does not answer.
+  /// Meets the other ranks, which call FollowRanks. `model` has the weights of rank 0 (LoadOptions::share) and outlives
+  /// this, as `ranks` does. Errors: kInvalidArgument (a rank other than 0; ranks that have another model or other
+  /// weights), and a rank that does not answer.
   static Result<RankedModel> Create(const AnyModel& model, const CommunicatorRef& ranks);
 
   RankedModel(RankedModel&&) noexcept = default;
@@ -41,7 +41,9 @@ class RankedModel {
   /// Lets the others go. Caches may live on; nothing more can be computed, saved or loaded with them.
   ~RankedModel();
 
+  /// That of the whole model, not of a rank's part.
   const ModelSpec& spec() const { return model_->spec(); }
+  /// As AnyModel::name.
   const std::string& name() const { return model_->name(); }
 
   /// Returns storage for conversations, which all ranks have: here rank 0's part of it, within runtime.cache_bytes; the

@@ -44,9 +44,9 @@ namespace skald {
 /// Used by one thread at a time.
 class Engine {
  public:
-  // `model`, `workspace` and what `options` refers to must outlive the engine; the workspace is the engine's alone.
-  // Caches come from `pool`, within whose limit all requests stay. Errors: kInvalidArgument, naming what cannot be;
-  // kResourceExhausted.
+  /// `model`, `workspace` and what `options` refers to must outlive the engine; the workspace is the engine's alone.
+  /// Caches come from `pool`, within whose limit all requests stay. Errors: kInvalidArgument, naming what cannot be;
+  /// kResourceExhausted.
   static Result<std::unique_ptr<Engine>> Create(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace,
                                                 EngineOptions options = {});
 
@@ -93,7 +93,9 @@ class Engine {
   Result<std::vector<RequestId>> Resume(std::span<const std::byte> bytes, const FilterMaker& make_filter = {},
                                         const SamplerMaker& make_sampler = {});
 
+  /// Counts since the engine was made, and requests that it has now. O(sequences).
   EngineStats stats() const { return sequences_.stats(); }
+  /// What this engine learnt of the time of its steps.
   const CostModel& cost() const { return cost_; }
 
  private:

@@ -31,6 +31,7 @@
 
 namespace skald {
 
+/// Settings of an EngineLoop.
 struct EngineLoopOptions {
   /// Events that wait for their reader before a request pauses; it goes on when half of them are read.
   size_t inbox_events = 256;
@@ -43,7 +44,7 @@ class EngineLoop;
 /// The events of one request, for one reader at a time. Safe beside the loop.
 class Inbox {
  public:
-  // Waits for the next event; nothing where none came in `timeout`, or where the last one has been read.
+  /// Waits for the next event; nothing where none came in `timeout`, or where the last one has been read.
   std::optional<Event> Next(std::chrono::milliseconds timeout = std::chrono::hours(24));
 
   /// Whether the last event of the last sample has been read.
@@ -85,7 +86,7 @@ struct LoopHealth {
 
 class EngineLoop {
  public:
-  // The engine must outlive the loop, and is the loop's alone until Stop.
+  /// The engine must outlive the loop, and is the loop's alone until Stop.
   explicit EngineLoop(Engine& engine, const EngineLoopOptions& options = {})
       : engine_(engine), options_(options), thread_([this] { Run(); }) {}
   ~EngineLoop() { (void)Stop(StopMode::kCancel); }
@@ -94,8 +95,8 @@ class EngineLoop {
 
   /// A request, and its number in the loop.
   struct Ticket {
-    uint64_t number;
-    std::shared_ptr<Inbox> inbox;
+    uint64_t number;               ///< for Cancel; the loop never uses one twice
+    std::shared_ptr<Inbox> inbox;  ///< shared by the caller and the loop; never null
   };
 
   /// Takes a request. `on_event` is called by the loop's thread whenever something has come into the inbox, so that a

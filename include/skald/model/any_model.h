@@ -39,9 +39,9 @@ struct ModelTables;
 
 class AnyModel {
  public:
-  // Errors contain `name`. `functions` must have one for the type of every layer, and `kernels`, which must outlive the
-  // model, a set for the type of every matrix; extra ones are not looked at. Throws std::bad_alloc; LoadModel and
-  // LoadAnyModel make an error of it.
+  /// Errors contain `name`. `functions` must have one for the type of every layer, and `kernels`, which must outlive
+  /// the model, a set for the type of every matrix; extra ones are not looked at. Throws std::bad_alloc; LoadModel and
+  /// LoadAnyModel make an error of it.
   AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions,
            std::span<const WeightKernels> kernels = WeightKernelsOf<AllWeights>());
 
@@ -49,8 +49,11 @@ class AnyModel {
   AnyModel& operator=(AnyModel&&) noexcept;
   ~AnyModel();
 
+  /// As given; errors of the model begin with it.
   const std::string& name() const { return name_; }
+  /// The description that the weights were made for.
   const ModelSpec& spec() const { return weights_.spec; }
+  /// The parameters, immutable.
   const ModelWeights& weights() const { return weights_; }
   /// Of caches for this model: of one rank's part of them where the weights are that.
   const CacheLayout& layout() const;

@@ -24,7 +24,9 @@ struct ResidualStream {
   std::span<const uint32_t> sequences;  ///< [rows], index in the batch
   std::span<float> values;              ///< [rows, model_dim]; what is written here is what the model goes on with
 
+  /// Rows of the pass.
   size_t rows() const { return tokens.size(); }
+  /// Row `i`, [model_dim].
   std::span<float> row(size_t i) const;
 };
 

@@ -18,10 +18,11 @@
 
 namespace skald {
 
+/// The model that a Config names, which compiles the layer kinds and weight types of that alone.
 template <ModelConfig C>
 class Model : public AnyModel {
  public:
-  using Config = C;
+  using Config = C;  ///< the compile-time description
 
   /// Takes weights that LoadWeights<C> or RandomWeights<C> made. See LoadModel for the usual way.
   explicit Model(ModelWeights weights)

@@ -15,13 +15,15 @@ namespace skald {
 /// memory is the Workspace's: valid until its next call.
 class Outputs {
  public:
-  // Number of outputs.
+  /// Number of outputs.
   size_t size() const { return rows_.size(); }
 
   /// The output of the i-th row that wanted something: logits [vocab_size] or hidden state [model_dim].
   std::span<const float> operator[](size_t i) const { return rows_[i]; }
 
+  /// Makes room for `size` outputs. Throws std::bad_alloc.
   void Reserve(size_t size) { rows_.reserve(size); }
+  /// Adds an output. The memory stays the workspace's.
   void Append(std::span<const float> row) { rows_.push_back(row); }
 
  private:

@@ -24,6 +24,7 @@ struct RankMemory {
   uint64_t replicated = 0;   ///< weights that all ranks have
   uint64_t state = 0;        ///< of one conversation
 
+  /// Bytes of the weights on this rank.
   uint64_t weights() const { return partitioned + replicated; }
 };
 

@@ -34,9 +34,9 @@ struct Activations {
   AlignedBuffer<float> per_layer;     ///< [rows, layers * per_layer_dim], what embeddings give each layer
   AlignedBuffer<float> projected;     ///< the same, of one of its two parts
   AlignedBuffer<float> carried;       ///< [rows, CarriedDim], rows that layers give to later ones
-  Scratch scratch;
-  MatMulScratch matmul;
-  AdapterScratch adapters;
+  Scratch scratch;                    ///< pieces of memory that layers name (Layer::ScratchFloats)
+  MatMulScratch matmul;               ///< prepared inputs and partial sums of multiplications
+  AdapterScratch adapters;            ///< of the adapters' two small matrices
   /// Of each group of the cache's layout, [rows, rotary_dim / 2].
   std::vector<AlignedBuffer<float>> cos, sin;
 };
@@ -47,6 +47,7 @@ struct OutputBuffers {
   AlignedBuffer<float> hidden;  ///< [hidden rows, model_dim]
 };
 
+/// Settings of CreateWorkspace.
 struct WorkspaceOptions {
   /// Threads that compute, the calling one included.
   uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
@@ -58,12 +59,13 @@ class Workspace {
   Workspace& operator=(Workspace&& other) noexcept;
   ~Workspace();
 
+  /// The thread pool, the workspace's own or the caller's.
   const ExecutorRef& executor() const { return executor_; }
   /// False of a workspace that was moved from.
   bool is_valid() const { return is_valid_; }
 
-  Activations activations;
-  OutputBuffers outputs;
+  Activations activations;  ///< of the pass that is computed
+  OutputBuffers outputs;    ///< of the last call
 
  private:
   friend Result<Workspace> CreateWorkspace(const WorkspaceOptions& options);
@@ -83,12 +85,14 @@ class Workspace {
 /// While one lives, no other use of the same workspace is ours.
 class WorkspaceUse {
  public:
+  /// Takes the workspace if no other use has it. It must outlive this.
   explicit WorkspaceUse(Workspace& workspace)
       : workspace_(workspace), is_ours_(!workspace.in_use_.exchange(true, std::memory_order_acquire)) {}
   ~WorkspaceUse();
   WorkspaceUse(const WorkspaceUse&) = delete;
   WorkspaceUse& operator=(const WorkspaceUse&) = delete;
 
+  /// Whether this use has the workspace; else the caller reports kFailedPrecondition.
   bool is_ours() const { return is_ours_; }
 
  private:

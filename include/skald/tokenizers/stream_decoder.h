@@ -24,7 +24,7 @@ namespace skald {
 /// ids of the text first and ignore what comes back.
 class StreamDecoder {
  public:
-  // `tokenizer` must outlive this.
+  /// `tokenizer` must outlive this.
   explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
   /// Returns the text that `id` completes. It is empty while a character made of bytes is incomplete, and for control

@@ -40,11 +40,11 @@ struct TokenizerSpec;
 
 class Tokenizer {
  public:
-  // These three are defined in tokenizer.h, which includes every engine.
-  //
-  // Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes, or of a folder that of the two
-  // which tokenizer_file.h tells. Which pieces begin and end a text a tokenizer_config.json beside it says. Errors name
-  // the file.
+  /// These three are defined in tokenizer.h, which includes every engine.
+  ///
+  /// Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes, or of a folder that of the two
+  /// which tokenizer_file.h tells. Which pieces begin and end a text a tokenizer_config.json beside it says. Errors
+  /// name the file.
   static Result<Tokenizer> Load(const std::filesystem::path& path);
 
   /// Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.

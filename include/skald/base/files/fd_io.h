@@ -33,7 +33,7 @@ Result<void> ReadAll(int fd, std::string_view name, std::span<std::byte> bytes);
 /// descriptor is a socket, a peer that went away is an error, not a signal.
 class FdStream {
  public:
-  // Errors contain `name`.
+  /// Errors contain `name`.
   FdStream(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
 
   Result<void> Write(std::span<const std::byte> bytes) { return internal::WriteAll(fd_, name_, bytes); }
@@ -66,7 +66,7 @@ class FileSource {
 /// folder is missing; kResourceExhausted if the disk is full; kFailedPrecondition for other errors of the system.
 class FileSink {
  public:
-  // The state of a file until it is committed.
+  /// The state of a file until it is committed.
   enum class Unfinished {
     kNameless,  ///< no directory entry, if the file system supports that
     kNamed,     ///< a temporary file: several times as fast for small files; the folder's owner removes leftovers

@@ -33,7 +33,7 @@ struct BackgroundStats {
 /// Safe for concurrent calls.
 class BackgroundQueue {
  public:
-  // Errors: kResourceExhausted; kFailedPrecondition if the system cannot start a thread.
+  /// Errors: kResourceExhausted; kFailedPrecondition if the system cannot start a thread.
   static Result<std::unique_ptr<BackgroundQueue>> Start(const BackgroundLimits& limits = {});
   /// Drops tasks that have not begun, and waits for the running one.
   ~BackgroundQueue();

@@ -33,8 +33,8 @@ inline constexpr uint32_t kMaxThreads = 1024;
 
 class ThreadPool {
  public:
-  // `num_workers` threads work in all, the calling one included; 0 counts as 1. If the system refuses to start another
-  // thread, the threads that did start do the work.
+  /// `num_workers` threads work in all, the calling one included; 0 counts as 1. If the system refuses to start another
+  /// thread, the threads that did start do the work.
   explicit ThreadPool(size_t num_workers) noexcept;
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

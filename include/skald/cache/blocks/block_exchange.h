@@ -36,14 +36,15 @@ struct BlockShortage {
   uint64_t used_bytes, limit_bytes;  ///< of its pool, with the earlier claims of the batch
   bool is_of_system;                 ///< the pool would have room, but the system has no memory
 
+  /// Bytes that must be given back before the claims fit; 0 if they fit.
   uint64_t missing_bytes() const { return needed_bytes - std::min(needed_bytes, limit_bytes - used_bytes); }
 };
 
 class BlockExchange {
  public:
-  // `pools` are all pools of the claims, each once, ascending by address: two threads lock them in the same order. Each
-  // `fresh` must have reserved room for its blocks. Afterwards the leases that were given up are empty; after a
-  // shortage everything is unchanged. The blocks' content is unspecified.
+  /// `pools` are all pools of the claims, each once, ascending by address: two threads lock them in the same order.
+  /// Each `fresh` must have reserved room for its blocks. Afterwards the leases that were given up are empty; after a
+  /// shortage everything is unchanged. The blocks' content is unspecified.
   static std::optional<BlockShortage> Take(std::span<BlockClaim> claims, std::span<BlockPool* const> pools) noexcept {
     for (BlockPool* const pool : pools) pool->mutex_.lock();
     std::optional<BlockShortage> shortage;

@@ -31,9 +31,9 @@ class BlockPeers;  ///< cache/block_peers.h
 
 /// used_bytes + available_bytes == limit_bytes, always.
 struct PoolUsage {
-  uint64_t limit_bytes;
-  uint64_t used_bytes;
-  uint64_t available_bytes;
+  uint64_t limit_bytes;      ///< RuntimeConfig::cache_bytes
+  uint64_t used_bytes;       ///< of blocks that have a reference
+  uint64_t available_bytes;  ///< for new blocks
 };
 
 /// The content of a fresh block.
@@ -41,16 +41,19 @@ enum class BlockContent { kCleared, kUnspecified };
 
 class BlockPool {
  public:
-  // Use CreateBlockPool or CreateLedgerPool (create.h), which check `runtime` first and turn an exception into an
-  // error.
+  /// Use CreateBlockPool or CreateLedgerPool (create.h), which check `runtime` first and turn an exception into an
+  /// error.
   BlockPool(const CacheLayout& layout, const RuntimeConfig& runtime, bool has_bytes = true);
 
   /// False if blocks are numbers alone: caches grow, fork and rewind, and their bytes are elsewhere.
   bool has_bytes() const { return has_bytes_; }
   /// The given layout, for the runtime's token limit.
   const CacheLayout& layout() const { return layout_; }
+  /// The fingerprint of layout(): pools of the same fingerprint can exchange tables and plans.
   uint64_t fingerprint() const { return fingerprint_; }
+  /// As given; its token limit holds for each cache.
   const RuntimeConfig& runtime() const { return runtime_; }
+  /// The places of keys, values and states in a block of a group.
   const BlockGeometry& geometry(size_t group) const { return geometries_[group]; }
   /// Block numbers of `group` are below this.
   uint64_t max_blocks(size_t group) const;
@@ -58,8 +61,10 @@ class BlockPool {
   /// The peers with the rest of the state if this is one rank's part of it (block_peers.h); else null. Set once, before
   /// any cache is made.
   const std::shared_ptr<BlockPeers>& peers() const { return peers_; }
+  /// See peers().
   void SetPeers(std::shared_ptr<BlockPeers> peers) { peers_ = std::move(peers); }
 
+  /// The bytes of all blocks, now. Any thread may ask.
   PoolUsage usage() const;
 
   /// Adds a reclaimer that can give up blocks when the pool is full, for as long as the returned object lives.
@@ -81,14 +86,17 @@ class BlockPool {
 
   /// Adds one reference to every block of `table`, or drops one.
   void AddReferences(const BlockTable& table) noexcept;
+  /// Drops one reference to every block of `table`; blocks without references are free.
   void DropReferences(const BlockTable& table) noexcept;
 
+  /// References to a block; 0: it is free.
   uint32_t references(size_t group, BlockId id) const;
 
   /// Returns the bytes of a block, or of each listed block, valid as long as the caller holds a reference to it; the
   /// pool must have bytes. A block that this pool never gave out, of a plan made on another pool, is cleared at first.
   /// Throws std::bad_alloc if there is no memory for such a block, or for the list.
   std::byte* ResolveOne(size_t group, BlockId id);
+  /// As ResolveOne, for each block of a list.
   std::vector<std::byte*> Resolve(size_t group, const std::vector<BlockId>& ids);
   /// The same into `bytes`, which is at least as long.
   void Resolve(size_t group, std::span<const BlockId> ids, std::span<std::byte*> bytes);

@@ -20,11 +20,13 @@ namespace skald {
 
 class BlockStorage {
  public:
+  /// Has no blocks yet.
   explicit BlockStorage(size_t num_groups) : groups_(num_groups) {}
 
   /// Bytes allocated for blocks in use and for free ones kept for reuse.
   uint64_t resident_bytes() const { return resident_bytes_; }
 
+  /// Whether the block has memory.
   bool IsResident(size_t group, BlockId id) const;
 
   /// Gives a block memory, of unspecified content, if it has none. Throws std::bad_alloc.

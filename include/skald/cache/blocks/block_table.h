@@ -29,8 +29,8 @@ inline constexpr BlockId kMaxBlocks = BlockId{1} << 31;
 /// Inputs: block i holds the inputs of the token at first_token + i to the layers; first_token is that of the states'
 /// group.
 struct GroupTable {
-  uint32_t first_token = 0;
-  std::vector<BlockId> blocks;
+  uint32_t first_token = 0;     ///< of the first listed block: a position, or the tokens before its state
+  std::vector<BlockId> blocks;  ///< ascending by position
 
   friend bool operator==(const GroupTable&, const GroupTable&) = default;
 };
@@ -40,8 +40,8 @@ bool HasPresentState(const GroupTable& states, uint32_t tokens);
 
 /// A run of tokens that stays together: `length` tokens stored at positions [source, source + length).
 struct Segment {
-  uint32_t source = 0;
-  uint32_t length = 0;
+  uint32_t source = 0;  ///< position of its first token before the edits
+  uint32_t length = 0;  ///< tokens
 
   friend bool operator==(const Segment&, const Segment&) = default;
 };
@@ -51,9 +51,9 @@ struct Segment {
 using Segments = std::vector<Segment>;
 
 struct BlockTable {
-  uint32_t tokens = 0;  ///< length of the sequence, edits included
-  std::vector<GroupTable> groups;
-  Segments edits;  ///< empty: every token is stored at its position
+  uint32_t tokens = 0;             ///< length of the sequence, edits included
+  std::vector<GroupTable> groups;  ///< as CacheLayout::groups
+  Segments edits;                  ///< empty: every token is stored at its position
 
   friend bool operator==(const BlockTable&, const BlockTable&) = default;
 

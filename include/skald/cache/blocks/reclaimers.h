@@ -24,7 +24,7 @@ using Reclaimer = std::function<uint64_t(uint64_t missing_bytes)>;
 
 class Reclaimers {
  public:
-  // Keeps a reclaimer registered while this object lives. After its destruction no call of the reclaimer is running.
+  /// Keeps a reclaimer registered while this object lives. After its destruction no call of the reclaimer is running.
   class Registration {
    public:
     Registration() = default;

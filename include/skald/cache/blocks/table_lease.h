@@ -19,7 +19,7 @@ namespace skald {
 
 class TableLease {
  public:
-  // An empty sequence. Throws std::bad_alloc as a vector does.
+  /// An empty sequence. Throws std::bad_alloc as a vector does.
   explicit TableLease(std::shared_ptr<BlockPool> pool);
 
   /// Takes over `table`, whose references the caller owned.
@@ -30,12 +30,15 @@ class TableLease {
   TableLease& operator=(TableLease&& other) noexcept;
   ~TableLease();
 
+  /// Valid as long as the lease; the lease owns the references to its blocks.
   const BlockTable& table() const { return table_; }
+  /// The pool of the blocks; null after the lease was moved from.
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
   /// Gives the blocks back; the lease is then an empty sequence.
   void Clear() noexcept;
 
+  /// Returns a second lease on the same blocks. Throws std::bad_alloc.
   TableLease Share() const { return Share(table_); }
 
   /// Takes a block of the pool and appends it to `group`. Errors: those of BlockPool::Allocate.

@@ -24,10 +24,10 @@ namespace skald {
 
 /// Layers that keep the same kind of state: keys and values for each token, or a fixed number of floats.
 struct CacheGroup {
-  uint32_t layers = 0;
+  uint32_t layers = 0;  ///< of the model, that keep state of this kind
   /// Keys and values:
   uint32_t kv_heads = 0;
-  uint32_t head_dim = 0;
+  uint32_t head_dim = 0;    ///< elements of a key
   uint32_t window = 0;      ///< tokens a position sees, itself included; 0 = all
   RopeSpec rope = {};       ///< the rotation of keys, for moving them to other positions
   uint32_t rotary_dim = 0;  ///< elements of a head that are rotated
@@ -40,9 +40,13 @@ struct CacheGroup {
 
   friend constexpr bool operator==(const CacheGroup&, const CacheGroup&) = default;
 
+  /// Whether the state is a fixed number of floats.
   constexpr bool is_recurrent() const { return state_floats > 0; }
+  /// Whether such states are recomputed from inputs.
   constexpr bool is_replayed() const { return is_recurrent() && input_floats > 0; }
+  /// Whether it has only the inputs of another group's states.
   constexpr bool is_inputs() const { return !is_recurrent() && input_floats > 0; }
+  /// Whether the state is keys and values.
   constexpr bool is_attention() const { return !is_recurrent() && !is_inputs(); }
 
   /// First position that a token at `position` sees.
@@ -59,17 +63,17 @@ constexpr uint32_t InputsToReplay(size_t state_floats, size_t input_floats) {
 
 /// Where a layer keeps its state: layer number `index` of group `group`.
 struct LayerSlot {
-  uint32_t group = 0;
-  uint32_t index = 0;
+  uint32_t group = 0;  ///< of CacheLayout::groups
+  uint32_t index = 0;  ///< among the layers of the group
 
   friend constexpr bool operator==(const LayerSlot&, const LayerSlot&) = default;
 };
 
 class CacheLayout {
  public:
-  // `model` identifies everything that the state depends on and its layout does not show (Fingerprint of a ModelSpec):
-  // two models may keep state of the same form with different meaning. `share` is that of the rank whose part of the
-  // state this is.
+  /// `model` identifies everything that the state depends on and its layout does not show (Fingerprint of a ModelSpec):
+  /// two models may keep state of the same form with different meaning. `share` is that of the rank whose part of the
+  /// state this is.
   constexpr explicit CacheLayout(uint64_t model = 0, const RankShare& share = {}) : model_(model), share_(share) {}
 
   /// Appends a layer whose state is described by `group` (its `layers` is ignored), to the group of that description,
@@ -105,7 +109,9 @@ class CacheLayout {
 
   /// The given model fingerprint.
   constexpr uint64_t model() const { return model_; }
+  /// The rank whose part of the state this is.
   constexpr const RankShare& share() const { return share_; }
+  /// The groups of layers, then those of inputs.
   constexpr std::span<const CacheGroup> groups() const { return groups_; }
   /// The groups of layers; the groups of inputs come after them.
   constexpr std::span<const CacheGroup> layer_groups() const { return groups().first(num_layer_groups_); }
@@ -172,12 +178,14 @@ class CacheLayout {
 /// block_tokens]. If values are elements of keys there are only keys. Recurrence: [layers][state], floats whatever the
 /// type of keys and values: rounding errors would accumulate over time. Inputs: [layers][inputs of one token], floats.
 struct BlockGeometry {
+  /// As in CacheGroup; tokens of a block.
   size_t layers, kv_heads, head_dim, block_tokens;
   size_t latent_dim;                          ///< if values are elements of keys; else 0
   size_t key_bytes, value_bytes;              ///< of one layer, all kv heads
   size_t key_scale_bytes, value_scale_bytes;  ///< of one layer; 0 unless kI8
   size_t state_bytes;                         ///< of one layer, or of one token's inputs to it
 
+  /// The geometry of blocks of `block_tokens` tokens, with keys and values of `type`.
   static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
     const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);
     const size_t values = group.latent_dim != 0 ? 0 : group.kv_heads * PackedSize(group.head_dim, block_tokens);
@@ -194,15 +202,22 @@ struct BlockGeometry {
             .state_bytes = (group.is_inputs() ? group.input_floats : group.state_floats) * sizeof(float)};
   }
 
+  /// Bytes of one layer's part of a block.
   constexpr size_t layer_bytes() const {
     return key_bytes + value_bytes + key_scale_bytes + value_scale_bytes + state_bytes;
   }
+  /// Bytes of a block.
   constexpr size_t block_bytes() const { return layers * layer_bytes(); }
 
+  /// Bytes before a layer's keys in a block. `layer` is LayerSlot::index.
   constexpr size_t KeyOffset(size_t layer) const { return layer * layer_bytes(); }
+  /// Bytes before a layer's scales of keys.
   constexpr size_t KeyScaleOffset(size_t layer) const { return KeyOffset(layer) + key_bytes; }
+  /// Bytes before a layer's values.
   constexpr size_t ValueOffset(size_t layer) const { return KeyScaleOffset(layer) + key_scale_bytes; }
+  /// Bytes before a layer's scales of values.
   constexpr size_t ValueScaleOffset(size_t layer) const { return ValueOffset(layer) + value_bytes; }
+  /// Bytes before a layer's state or inputs.
   constexpr size_t StateOffset(size_t layer) const { return layer * layer_bytes(); }
 };
 

@@ -18,21 +18,23 @@ namespace skald {
 
 /// Tokens to append to one cache.
 struct StepRequest {
-  KVCache* cache;
-  std::span<const int32_t> tokens;
+  KVCache* cache;                   ///< not owned; not null
+  std::span<const int32_t> tokens;  ///< ids; not owned: they must stay until the step is planned
 };
 
 class Batch {
  public:
-  // Appends `tokens` to the conversation in `cache`; `last` is the Want of the last of them.
+  /// Appends `tokens` to the conversation in `cache`; `last` is the Want of the last of them.
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, Want last = Want::kLogits);
 
   /// The same with a Want for each token: `wants` must be as long as `tokens` (the step is refused otherwise).
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, std::span<const Want> wants);
 
+  /// In the order in which they were added.
   std::span<const StepRequest> requests() const { return requests_; }
   /// All wants, and those of one request, one for each of its tokens.
   std::span<const Want> wants() const { return wants_; }
+  /// The wanted output of each token of a request.
   std::span<const Want> wants(size_t request) const;
 
   /// False if memory ran out while something was added; such a batch is refused.

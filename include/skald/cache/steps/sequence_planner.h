@@ -35,9 +35,10 @@ constexpr bool IsNewBlock(BlockId id) { return id >= kFirstNewBlock; }
 /// tokens come one by one; each move costs as many rows of the recurrence as there are tokens within reach.
 inline constexpr uint64_t kMostInputs = 4;
 
+/// Plans one sequence's part of a step. Nothing changes until the plan is committed.
 class SequencePlanner {
  public:
-  // Plans for `table`, a cache's in `pool`, to grow by `num_tokens`. Blocks in `given_up` are treated as unused.
+  /// Plans for `table`, a cache's in `pool`, to grow by `num_tokens`. Blocks in `given_up` are treated as unused.
   SequencePlanner(const BlockPool& pool, const BlockTable& table, uint32_t num_tokens,
                   std::span<TableLease* const> given_up)
       : pool_(pool),

@@ -34,11 +34,11 @@ namespace skald {
 
 class Step {
  public:
-  // Plans to append the batch's tokens to their caches, computed at most `pass_tokens` at a time. Errors name the
-  // sequence by its index: kInvalidArgument (an empty batch or sequence, a cache that is listed twice or whose storage
-  // format differs from the first one's, wants that do not match the tokens, passes of 0 tokens), kOutOfRange (a
-  // cache's token limit), kFailedPrecondition (a cache that was moved from), kResourceExhausted (no memory for the
-  // batch or the plan).
+  /// Plans to append the batch's tokens to their caches, computed at most `pass_tokens` at a time. Errors name the
+  /// sequence by its index: kInvalidArgument (an empty batch or sequence, a cache that is listed twice or whose storage
+  /// format differs from the first one's, wants that do not match the tokens, passes of 0 tokens), kOutOfRange (a
+  /// cache's token limit), kFailedPrecondition (a cache that was moved from), kResourceExhausted (no memory for the
+  /// batch or the plan).
   static Result<Step> Plan(const Batch& batch, uint32_t pass_tokens) {
     return NoThrow("planning a step", [&]() -> Result<Step> {
       SKALD_TRY(CheckBatch(batch, pass_tokens));
@@ -74,9 +74,11 @@ class Step {
     return step;
   }
 
+  /// Plain data: it can be sent to another process. Valid as long as the step.
   const StepPlan& plan() const { return plan_; }
   /// The pools of the caches, each once, as SequencePlan::pool counts them.
   std::span<BlockPool* const> pools() const { return pools_; }
+  /// The cache of a sequence of the batch.
   KVCache& cache(size_t sequence) const { return *pending_[sequence].request.cache; }
 
   /// Makes the new tokens part of every cache. Everything the plan says must have been carried out.

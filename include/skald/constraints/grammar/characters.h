@@ -16,7 +16,9 @@
 
 namespace skald {
 
+/// Unicode code points from `first` to `last`, both included.
 struct CharacterRange {
+  /// Code points; first <= last.
   char32_t first, last;
 
   friend bool operator==(const CharacterRange&, const CharacterRange&) = default;

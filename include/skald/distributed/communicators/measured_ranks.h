@@ -19,14 +19,14 @@ namespace skald {
 
 /// Bytes that one rank has sent, and its waiting time, since the account began.
 struct RankTraffic {
-  uint64_t exchanges = 0;
+  uint64_t exchanges = 0;              ///< calls of AllGather and Broadcast
   uint64_t bytes = 0;                  ///< that the others got from this rank, counted once however many they are
   std::chrono::nanoseconds waited{0};  ///< in exchanges, for others and for the bytes themselves
 };
 
 class MeasuredRanks {
  public:
-  // `ranks` must outlive this.
+  /// `ranks` must outlive this.
   explicit MeasuredRanks(const CommunicatorRef& ranks) : ranks_(ranks) {}
 
   RankShare share() const { return ranks_.share(); }
@@ -35,7 +35,9 @@ class MeasuredRanks {
   Result<void> Broadcast(std::vector<std::byte>& bytes);
   Result<void> Wait() { return ranks_.Wait(); }
 
+  /// Valid as long as this.
   const RankTraffic& traffic() const { return traffic_; }
+  /// Begins the account again.
   void Reset() { traffic_ = {}; }
 
  private:

@@ -37,10 +37,10 @@ namespace skald {
 /// longer than MPI, which is the caller's to start and end.
 class MpiRanks {
  public:
-  // Takes the processes of `job`, which must all call this, after MPI_Init_thread with MPI_THREAD_SERIALIZED at least.
-  // A rank that does not answer an exchange within `patience` is given up, and with it all others; one that ends may
-  // be noticed only so. The error names it, as far as the others had come to the exchange by half of that time. Errors:
-  // kFailedPrecondition (MPI is not running, or refuses).
+  /// Takes the processes of `job`, which must all call this, after MPI_Init_thread with MPI_THREAD_SERIALIZED at least.
+  /// A rank that does not answer an exchange within `patience` is given up, and with it all others; one that ends may
+  /// be noticed only so. The error names it, as far as the others had come to the exchange by half of that time.
+  /// Errors: kFailedPrecondition (MPI is not running, or refuses).
   static Result<MpiRanks> Create(MPI_Comm job = MPI_COMM_WORLD,
                                  std::chrono::milliseconds patience = std::chrono::seconds(10)) {
     int is_running = 0, threads = MPI_THREAD_SINGLE;

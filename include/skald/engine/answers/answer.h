@@ -28,8 +28,8 @@ namespace skald {
 
 class Answer {
  public:
-  // `tokenizer` may be null, else it must outlive this. `max_tokens` is at least 1. `defers_filter`: the filter's long
-  // work is done elsewhere; see TakeFilterWork.
+  /// `tokenizer` may be null, else it must outlive this. `max_tokens` is at least 1. `defers_filter`: the filter's long
+  /// work is done elsewhere; see TakeFilterWork.
   static Result<Answer> Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
                               const Tokenizer* tokenizer, bool defers_filter = false);
 
@@ -42,12 +42,16 @@ class Answer {
   uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
   /// Those of the request, with the sample's own stream of draws.
   const SamplerSettings& sampler() const { return settings_; }
+  /// Tokens at which the answer ends, at least 1; the prompt is not counted.
   uint32_t max_tokens() const { return max_tokens_; }
+  /// Tokens of the answer so far: size() less the prompt.
   uint32_t drawn() const { return drawn_; }
+  /// How the answer ended; unset while more tokens can be drawn.
   std::optional<FinishReason> finish() const { return finish_; }
   /// Which of the request's stop strings ended it, if one did.
   std::optional<size_t> stop_string() const { return stops_.stopped_by(); }
 
+  /// As given to Begin.
   bool defers_filter() const { return defers_filter_; }
   /// Where the filter's work is deferred: what must be done before Settle and Draw, which would else do it themselves;
   /// null where nothing must.

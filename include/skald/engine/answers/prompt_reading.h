@@ -22,11 +22,12 @@ namespace skald {
 
 class PromptReading {
  public:
-  // Nothing is read of the prompt but for `sample` 0. The log-probabilities of `scored` tokens were told before.
+  /// Nothing is read of the prompt but for `sample` 0. The log-probabilities of `scored` tokens were told before.
   PromptReading(std::shared_ptr<const Request> request, uint32_t sample, uint32_t scored);
 
   /// Whether rows are still to be read that no known beginning replaces.
   bool is_wanted() const { return next_ < end_; }
+  /// Whether the rows that are still to be read are logits [vocab_size], not hidden states.
   bool wants_logits() const { return is_wanted() && want_ == Want::kLogits; }
   /// The row that is read next; at the end any.
   uint32_t next() const { return is_wanted() ? next_ : std::numeric_limits<uint32_t>::max(); }

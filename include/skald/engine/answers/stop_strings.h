@@ -19,7 +19,7 @@ namespace skald {
 
 class StopStrings {
  public:
-  // None of `strings` is empty, nor are they null.
+  /// None of `strings` is empty, nor are they null.
   explicit StopStrings(std::shared_ptr<const std::vector<std::string>> strings) : strings_(std::move(strings)) {}
 
   /// Whether one has appeared; nothing comes out any more.

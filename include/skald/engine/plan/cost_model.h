@@ -18,8 +18,8 @@ namespace skald {
 
 /// The work of a step: rows, and over all of them the tokens that each attends to.
 struct StepWork {
-  uint64_t rows = 0;
-  uint64_t attended = 0;
+  uint64_t rows = 0;      ///< tokens that are computed
+  uint64_t attended = 0;  ///< sum over the rows of the earlier tokens that each attends to
 
   /// `count` rows that follow on `cached` tokens.
   StepWork With(uint64_t cached, uint64_t count) const;
@@ -37,6 +37,7 @@ class CostModel {
   /// False before the first observation; Seconds is 0 then.
   bool is_known() const { return typical_ > 0.0; }
 
+  /// The seconds that a step with this work is expected to take; 0 before the first observation.
   double Seconds(const StepWork& work) const;
 
   /// A time that steps hardly exceed: two standard deviations more, by the errors of earlier steps.

@@ -18,6 +18,7 @@
 
 namespace skald {
 
+/// The facts of a step besides its sequences, for LimitToShares.
 struct ShareLimits {
   uint32_t step_tokens = 512;  ///< rows of a step
   /// More tenants, that want nothing now and may come back at any time with a row: steps are kept short for them too,

@@ -19,18 +19,21 @@
 namespace skald {
 
 struct MemoryModel {
+  /// Blocks of one group of the cache's layers (CacheGroup).
   struct Group {
-    uint64_t block_bytes;
+    uint64_t block_bytes;                ///< bytes of one block
     uint32_t block_tokens;               ///< 1 where a block is a state, or what one token gives to it
     uint64_t most_held = kUnlimited;     ///< blocks between steps
     uint64_t most_taken = kUnlimited;    ///< new blocks in a step
     uint64_t most_at_once = kUnlimited;  ///< blocks in a step of one token: those held before, and the new ones
     uint64_t taken_for_each = 1;         ///< new blocks in a step for each block that is filled or begun
 
+    /// Blocks that hold `tokens` tokens.
     uint64_t Blocks(uint64_t tokens) const { return (tokens + block_tokens - 1) / block_tokens; }
   };
-  std::vector<Group> groups;
+  std::vector<Group> groups;  ///< as CacheLayout::groups
 
+  /// The numbers of a pool's layout and block sizes. The pool is read once, not kept.
   static MemoryModel Of(const BlockPool& pool);
 
   /// The most that a conversation of `tokens` tokens holds between steps.

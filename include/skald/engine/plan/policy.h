@@ -17,7 +17,7 @@ namespace skald {
 
 /// Lower goes first.
 struct Urgency {
-  double level = 0.0;
+  double level = 0.0;  ///< compared first
   double since = 0.0;  ///< seconds
   /// Whether it takes the places of those that run and are less urgent, rather than the first that is free. Displacing
   /// costs computing again: a policy asks for it where waiting would be worse (benchmarks/README.md).
@@ -39,10 +39,10 @@ enum class Policy : uint8_t {
 /// The facts that urgency is computed from.
 struct Standing {
   double arrival = 0.0;  ///< seconds
-  int32_t priority = 0;
-  uint64_t tokens = 0;  ///< of prompt and answer, at most
-  double served = 0.0;  ///< tokens that its tenant was given
-  uint64_t before = 0;  ///< sequences of its tenant that come before it
+  int32_t priority = 0;  ///< Request::priority
+  uint64_t tokens = 0;   ///< of prompt and answer, at most
+  double served = 0.0;   ///< tokens that its tenant was given
+  uint64_t before = 0;   ///< sequences of its tenant that come before it
   /// Tokens in its cache, if it runs: what giving way would throw away.
   std::optional<uint32_t> held = {};
   std::optional<double> deadline = {};  ///< Request::deadline, in the same seconds as `arrival`
@@ -57,11 +57,12 @@ struct Standing {
 /// that request to the order of arrival. It decides when tokens are computed, never which.
 using OwnPolicy = std::function<Urgency(const Standing&)>;
 
+/// How urgency is computed from the facts of a request.
 struct PolicyOptions {
-  Policy policy = Policy::kFirstCome;
-  double seconds_per_priority = 10.0;
-  double turn_tokens = 2048.0;
-  double seconds_per_token = 0.01;
+  Policy policy = Policy::kFirstCome;  ///< used unless `own` is set
+  double seconds_per_priority = 10.0;  ///< of kPriority: seconds of waiting that a level is worth
+  double turn_tokens = 2048.0;         ///< of kFairShare: tokens of a turn
+  double seconds_per_token = 0.01;     ///< of kShortestFirst: seconds of waiting that a token costs
   /// Gives the urgency in place of `policy`. With Policy::kFairShare steps are still divided among tenants
   /// (fair_steps.h), and Standing::before is counted.
   OwnPolicy own = {};

@@ -32,7 +32,7 @@ namespace skald {
 
 /// One sequence that wants to go on.
 struct SequenceView {
-  Urgency urgency;
+  Urgency urgency;          ///< its place among all that want memory and rows
   bool may_run = true;      ///< else it only holds what it has, and is the first to give it
   bool is_running = false;  ///< has a cache; else it waits for one
   uint32_t cached = 0;      ///< tokens in its cache, or that will be there when it is brought back
@@ -50,15 +50,17 @@ struct SequenceView {
   bool writes() const { return is_running && pending == 1; }
 };
 
+/// Limits of one step.
 struct StepLimits {
-  uint32_t max_running = 64;
+  uint32_t max_running = 64;   ///< sequences with a cache
   uint32_t step_tokens = 512;  ///< rows
   /// Needs a cost model that is known. A row for each that writes and the few tokens of the most urgent prompt are
   /// computed even if they take longer.
   std::optional<double> step_seconds = {};
-  uint64_t free_bytes = std::numeric_limits<uint64_t>::max();
+  uint64_t free_bytes = std::numeric_limits<uint64_t>::max();  ///< bytes of the pool that new blocks may take
 };
 
+/// The rows of one sequence.
 struct StepRows {
   uint32_t sequence;  ///< index of its view
   uint32_t tokens;    ///< pending ones that are computed
@@ -71,7 +73,7 @@ struct Schedule {
   std::vector<uint32_t> preempted;  ///< give up their caches, before anything else
   std::vector<uint32_t> admitted;   ///< get one
   std::vector<StepRows> rows;       ///< what is computed, most urgent first
-  StepWork work;
+  StepWork work;                    ///< of all rows
 };
 
 /// Returns what the next step does. O(n + r log r) for n sequences of which r run or may. `rows` is empty only where no

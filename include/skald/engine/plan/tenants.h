@@ -32,8 +32,10 @@ class Tenants {
   /// How many left less than kLately before `now`, and have nothing there.
   size_t LeftLately(double now) noexcept;
 
+  /// Counts `tokens` tokens that were computed for `name`. Nothing happens if it is not known.
   void Serve(const std::string& name, double tokens) noexcept;
 
+  /// Tokens that were computed for `name`, and the level at which it began; 0 for an unknown one.
   double served(const std::string& name) const;
   /// Differs from those of all others that are there.
   uint32_t number(const std::string& name) const;

@@ -23,6 +23,8 @@ namespace skald {
 /// Safe for concurrent calls.
 class FilterWorkers {
  public:
+  /// Starts `threads` threads, at least one. Throws std::bad_alloc, and std::system_error if the system refuses a
+  /// thread.
   explicit FilterWorkers(size_t threads = 1);
   /// Waits for the work that was begun; the rest is not done.
   ~FilterWorkers();

@@ -28,6 +28,7 @@ concept ForwardModel = requires(const M& model, const Batch& batch, Workspace& w
 
 class ModelRef {
  public:
+  /// Refers to `model`, which must outlive all copies of this.
   template <ForwardModel M>
   requires(!std::same_as<M, ModelRef>) ModelRef(const M& model)  // NOLINT: a reference like any other
       : model_(std::addressof(model)),
@@ -39,6 +40,7 @@ class ModelRef {
   /// Safe for concurrent calls with a workspace each.
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const;
 
+  /// Elements of a row of logits.
   int32_t vocab_size() const { return vocab_size_; }
 
  private:

@@ -28,6 +28,7 @@ using RequestId = uint64_t;
 /// How the hidden states of a prompt, those after the model's final norm, become one vector.
 enum class Pooling : uint8_t { kLast, kMean };
 
+/// A prompt, and how it is to be answered. Engine::Check says by name what cannot be.
 struct Request {
   std::vector<int32_t> prompt;  ///< at least one token
   /// How tokens are drawn. Sample i of several draws from the stream sampler.random.stream + i.
@@ -100,7 +101,7 @@ enum class FinishReason : uint8_t {
 
 /// Tokens and times of one answer. Times are the engine's clock, in seconds.
 struct Usage {
-  uint32_t prompt_tokens = 0;
+  uint32_t prompt_tokens = 0;     ///< of the request
   uint32_t cached_tokens = 0;     ///< of the prompt, that were not computed for this request
   uint32_t generated_tokens = 0;  ///< drawn, one that ended the answer included
   uint32_t drafted_tokens = 0;    ///< checked
@@ -109,23 +110,24 @@ struct Usage {
   /// Of the logits that tokens were drawn from, in order, each one's bits hashed with the digest before as seed
   /// (XXH64); 0 at first.
   uint64_t logits_digest = 0;
-  double submitted = 0.0;
+  double submitted = 0.0;  ///< when Submit took it
+  /// When its first token was drawn; when it ended. Unset before.
   std::optional<double> first_token = {}, finished = {};
 };
 
 /// News of one answer. Those of an answer come in order, and what they hold, joined, is the same however it was
 /// scheduled; how it is divided among events may differ.
 struct Event {
-  RequestId request = 0;
-  uint32_t sample = 0;
+  RequestId request = 0;                         ///< number of the request
+  uint32_t sample = 0;                           ///< index among Request::samples
   std::vector<SampledToken> tokens = {};         ///< one that ended the answer is not among them
   std::vector<SampledToken> prompt_tokens = {};  ///< of sample 0, as Request::prompt_logprobs asks
   std::vector<float> embedding = {};             ///< [model_dim], as Request::embedding asks
   std::string text = {};  ///< whole characters; may come later than the tokens. Empty without a tokenizer
-  std::optional<FinishReason> finish = {};
-  std::optional<size_t> stop_string = {};  ///< of kStopString: which one it was, by its place in Request::stop_strings
-  std::optional<Error> error = {};
-  Usage usage = {};
+  std::optional<FinishReason> finish = {};  ///< set in the last event of the sample alone
+  std::optional<size_t> stop_string = {};   ///< of kStopString: which one it was, by its place in Request::stop_strings
+  std::optional<Error> error = {};          ///< of kError: why
+  Usage usage = {};                         ///< as of this event; whole where `finish` is set
 };
 
 }  // namespace skald

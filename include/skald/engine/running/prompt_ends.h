@@ -16,6 +16,7 @@
 
 namespace skald {
 
+/// The state at the end of a prompt.
 struct PromptEnd {
   std::optional<KVCache> cache;  ///< empty when it had to give way
   std::vector<float> logits;     ///< [vocab_size]
@@ -23,10 +24,11 @@ struct PromptEnd {
 
 class PromptEnds {
  public:
-  // `cache` ends where a prompt ends; `logits` [vocab_size] are of its last token. The result is kept as long as a
-  // sequence has it. Null if there is no memory for it.
+  /// `cache` ends where a prompt ends; `logits` [vocab_size] are of its last token. The result is kept as long as a
+  /// sequence has it. Null if there is no memory for it.
   std::shared_ptr<PromptEnd> Keep(const KVCache& cache, std::span<const float> logits) noexcept;
 
+  /// Adds the blocks of the kept caches to `spare`.
   void CountIn(SpareBytes& spare);
 
   /// Gives one up; false if there is none.

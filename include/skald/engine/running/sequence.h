@@ -44,8 +44,8 @@ namespace skald {
 /// Stays where it is in memory: others refer to it.
 class Sequence {
  public:
-  // `sample` is how it was suspended, or one that is new. `answer` is of that sample, with the tokens that it drew.
-  // `now` is when it arrived, on the engine's clock.
+  /// `sample` is how it was suspended, or one that is new. `answer` is of that sample, with the tokens that it drew.
+  /// `now` is when it arrived, on the engine's clock.
   Sequence(uint64_t id, RequestId request_id, std::shared_ptr<const Request> request, Answer answer,
            const SuspendedSample& sample, double now);
   Sequence(const Sequence&) = delete;
@@ -55,28 +55,29 @@ class Sequence {
 
   /// In the engine; of one sample, and never used again.
   uint64_t id() const { return id_; }
-  RequestId request_id() const { return request_id_; }
-  uint32_t sample() const { return sample_; }
-  const Request& request() const { return *request_; }
-  const Usage& usage() const { return usage_; }
+  RequestId request_id() const { return request_id_; }  ///< of the request; shared by its samples
+  uint32_t sample() const { return sample_; }           ///< index among Request::samples
+  const Request& request() const { return *request_; }  ///< valid as long as the sequence
+  const Usage& usage() const { return usage_; }         ///< so far
 
   /// Prompt and answer.
   std::span<const int32_t> tokens() const { return answer_.tokens(); }
   uint32_t size() const { return answer_.size(); }
-  uint32_t max_tokens() const { return answer_.max_tokens(); }
+  uint32_t max_tokens() const { return answer_.max_tokens(); }  ///< of the answer; at least 1
   /// Those of the request, with the sample's own stream of draws.
   const SamplerSettings& sampler() const { return answer_.sampler(); }
-  bool has_drawn() const { return answer_.drawn() > 0; }
+  bool has_drawn() const { return answer_.drawn() > 0; }  ///< whether its answer has a token
   /// The tokens that were drawn and counted. They are written when it is suspended.
   std::span<const int32_t> drawn() const { return tokens().subspan(request_->prompt.size(), usage_.generated_tokens); }
   /// Tokens of the prompt whose log-probabilities were told.
   uint32_t scored() const { return reading_.scored(); }
 
-  bool is_running() const { return cache_.has_value(); }
-  bool is_paused() const { return is_paused_; }
-  bool is_finished() const { return event_.finish.has_value(); }
+  bool is_running() const { return cache_.has_value(); }          ///< whether it has a cache
+  bool is_paused() const { return is_paused_; }                   ///< by Pause
+  bool is_finished() const { return event_.finish.has_value(); }  ///< whether its last event is made; TakeEvent has it
   /// Whether it came to an end of its answer's own, and not by an error or by its caller.
   bool has_whole_answer() const { return answer_.finish().has_value(); }
+  /// Whether there is something to report: tokens, text, log-probabilities of the prompt, or an end.
   bool has_news() const;
   /// Sits out steps, because a thread beside the engine reads what it needs.
   bool is_waiting() const;
@@ -102,10 +103,12 @@ class Sequence {
   Want WantOf(uint32_t position) const { return reading_.WantOf(position); }
   /// Whether rows of the prompt are still to be read. A known beginning cannot replace them.
   bool reads_prompt() const { return reading_.is_wanted(); }
+  /// Whether rows of the prompt are still to be read as logits, for log-probabilities.
   bool reads_logits() const { return reading_.wants_logits(); }
   /// Whether its cache has tokens that must be computed once more: a step failed after they were computed, and before
   /// they were read or drawn from.
   bool must_repeat() const { return is_running() && (pending() == 0 || reading_.next() < cache_->size()); }
+  /// Whether its cache has the token of the row that is read next: the row must be computed again.
   bool has_unread_row() const { return is_running() && reading_.next() < cache_->size(); }
 
   /// The facts that a policy is told of it, except for the tokens that its tenant was served.
@@ -146,6 +149,7 @@ class Sequence {
   /// one of the answer's tokens stays to be computed, unless it is finished.
   void Rewind();
 
+  /// Frees the states that it could be rewound to. It runs.
   void DropResumePoints() noexcept { cache_->DropResumePoints(); }
 
   /// A paused one computes nothing, and no sequence waits for it.
@@ -161,7 +165,9 @@ class Sequence {
 
   /// The one that it waits for, or null, and how many tokens of it.
   const Sequence* leader() const { return leader_; }
+  /// Tokens of leader() that it waits for; 0 without a leader.
   uint32_t share_at() const { return share_at_; }
+  /// Whether a sequence waits for this one.
   bool has_followers() const { return first_follower_ != nullptr; }
 
   /// Calls visit(follower) for all that wait for this one; it may have them wait no longer.
@@ -189,23 +195,28 @@ class Sequence {
   void SetTicket(std::shared_ptr<SwapTicket> ticket) noexcept { swap_ticket_ = std::move(ticket); }
   /// Where its cache is written down; there is a ticket where that is under way beside the engine.
   const std::optional<SwappedCache>& swapped() const { return swapped_; }
+  /// Null unless its cache is being written or read beside the engine.
   const std::shared_ptr<SwapTicket>& swap_ticket() const { return swap_ticket_; }
   /// It is written down no longer. Returns where it was.
   std::pair<std::optional<SwappedCache>, std::shared_ptr<SwapTicket>> TakeSwapped() noexcept;
 
   /// Until then it waits for a store that is read beside the engine.
   void WaitUntil(double time) noexcept { wait_until_ = time; }
+  /// Whether it has waited for a store for longer than it may.
   bool is_overdue(double now) const { return is_waiting() && now >= wait_until_; }
+  /// Waits for the store no longer; what it would have read is computed.
   void AbandonFetch() noexcept;
 
   // ---- Its rows are computed
 
+  /// Adds `ids` to a batch, to be appended to its cache; `wants` has the wanted output of each. It runs.
   void AddTo(Batch& batch, std::span<const int32_t> ids, std::span<const Want> wants);
 
   /// Guesses for the next step, how many are worth their rows beside `others`, and which they are.
   uint32_t ChooseDrafts(uint32_t most, const StepWork& others, const CostModel& cost);
+  /// Sets the guesses [at most ChooseDrafts] for the tokens after its last one.
   void SetDrafts(std::vector<int32_t> drafts) noexcept { drafts_ = std::move(drafts); }
-  std::span<const int32_t> drafts() const { return drafts_; }
+  std::span<const int32_t> drafts() const { return drafts_; }  ///< guesses for the next step; may be empty
 
   /// Reads a row of the prompt that is wanted, if it is the next: logits [vocab_size] or a hidden state [model_dim].
   void ReadPrompt(uint32_t position, std::span<const float> row, SamplerScratch& scratch);
@@ -237,6 +248,7 @@ class Sequence {
 
   /// Nothing happens to one that is finished.
   void End(FinishReason reason) noexcept;
+  /// Ends it as FinishReason::kError. Nothing happens to one that is finished.
   void EndWith(Error error) noexcept;
 
   /// Returns the news since the last call, as of `now`.

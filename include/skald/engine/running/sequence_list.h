@@ -17,7 +17,7 @@ namespace skald {
 
 class SequenceList {
  public:
-  using Iterator = std::list<Sequence>::iterator;
+  using Iterator = std::list<Sequence>::iterator;  ///< stays valid until its sequence is erased
 
   Iterator begin() { return sequences_.begin(); }
   Iterator end() { return sequences_.end(); }
@@ -25,6 +25,7 @@ class SequenceList {
   std::list<Sequence>::const_iterator end() const { return sequences_.end(); }
   size_t size() const { return sequences_.size(); }
 
+  /// Whether a sample of the request is in the list. O(1).
   bool Contains(RequestId id) const { return first_of_.contains(id); }
 
   /// The first sample of a request that is there; end() if there is none.
@@ -40,6 +41,7 @@ class SequenceList {
   /// changed then.
   void Append(std::list<Sequence>& samples);
 
+  /// Removes one sequence. O(1).
   void Erase(Iterator at) noexcept;
 
  private:

@@ -50,14 +50,14 @@ struct Admitted {
 
 /// Rows of one sequence that were computed.
 struct ComputedRows {
-  Sequence* sequence;
+  Sequence* sequence;                               ///< not null
   std::vector<std::span<const float>> logits = {};  ///< to draw from, each [vocab_size]; none where nothing is drawn
   std::span<const int32_t> drafts = {};             ///< one fewer than logits
 };
 
 class Sequences {
  public:
-  // All that is referred to must outlive this. `cost` says how long computing again would take.
+  /// All that is referred to must outlive this. `cost` says how long computing again would take.
   Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options, const CostModel& cost)
       : pool_(std::move(pool)), options_(options), cost_(cost), swapping_(options) {}
 
@@ -74,16 +74,20 @@ class Sequences {
   /// leaves all as they were. `next_id` is the number of the engine's next request.
   Result<std::vector<std::byte>> Suspend(RequestId next_id);
 
+  /// Ends the samples of a request as cancelled. Nothing happens if it is not there.
   void Cancel(RequestId id) noexcept;
+  /// Pauses the samples of a request, or lets them go on. Nothing happens if it is not there.
   void Pause(RequestId id, bool is_paused) noexcept;
 
   /// Whether one is finished or not paused.
   bool has_work() const;
+  /// Whether Report would add an event.
   bool has_news() const;
 
   /// Moves what is new to `events`, and removes those that are finished.
   void Report(std::vector<Event>& events, double now);
 
+  /// Counts so far, and sequences by what they do now. O(sequences).
   EngineStats stats() const;
 
   // ---- A step

@@ -24,27 +24,29 @@
 
 namespace skald {
 
+/// One sample of a request, as it is written down.
 struct SuspendedSample {
-  uint32_t sample = 0;
-  std::vector<int32_t> drawn = {};
-  uint32_t scored = 0;  ///< tokens of the prompt whose log-probabilities were told
-  Usage usage = {};
-  std::optional<SwappedCache> swapped = {};
+  uint32_t sample = 0;                       ///< index among Request::samples
+  std::vector<int32_t> drawn = {};           ///< token ids of its answer
+  uint32_t scored = 0;                       ///< tokens of the prompt whose log-probabilities were told
+  Usage usage = {};                          ///< so far
+  std::optional<SwappedCache> swapped = {};  ///< its cache, if the store has it; else it is computed again
 };
 
+/// A request, as it is written down: without what only a program has.
 struct SuspendedRequest {
-  RequestId id = 0;
-  Request request = {};
-  bool has_filter = false;
-  bool has_sampler = false;  ///< Request::own_sampler
-  uint32_t max_tokens = 0;   ///< of each answer, as they were worked out
-  std::vector<SuspendedSample> samples = {};
+  RequestId id = 0;                           ///< kept where it is resumed
+  Request request = {};                       ///< without filter and own_sampler
+  bool has_filter = false;                    ///< Request::filter: a FilterMaker must make it again
+  bool has_sampler = false;                   ///< Request::own_sampler
+  uint32_t max_tokens = 0;                    ///< of each answer, as they were worked out
+  std::vector<SuspendedSample> samples = {};  ///< those that are not finished
 };
 
 /// All that an engine takes out.
 struct Suspended {
-  RequestId next_id = 0;  ///< no request has had this number yet, nor one above; 0: not known
-  std::vector<SuspendedRequest> requests = {};
+  RequestId next_id = 0;                        ///< no request has had this number yet, nor one above; 0: not known
+  std::vector<SuspendedRequest> requests = {};  ///< in the order in which they came
 };
 
 /// Makes the filter of a request again, from the note in it, say.

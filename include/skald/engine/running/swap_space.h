@@ -28,15 +28,15 @@ namespace skald {
 
 /// A conversation that was written down.
 struct SwappedCache {
-  ChunkKey manifest;
-  uint32_t tokens = 0;
+  ChunkKey manifest;                  ///< names the snapshot's manifest in the store
+  uint32_t tokens = 0;                ///< that the cache has
   std::vector<ChunkKey> chunks = {};  ///< that are ours in the store, the manifest among them
 };
 
 /// Used by one thread at a time, but for Adopt and Disown, which any may call at any time.
 class SwapSpace {
  public:
-  // `store` must outlive this. `identity` is of the model; adapter and salt are each conversation's own.
+  /// `store` must outlive this. `identity` is of the model; adapter and salt are each conversation's own.
   SwapSpace(ChunkStoreRef store, Identity identity) : store_(store), identity_(std::move(identity)) {}
 
   /// Errors: those of SaveSnapshot. Chunks that were written until then are dropped.

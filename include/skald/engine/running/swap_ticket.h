@@ -17,15 +17,17 @@ namespace skald {
 
 /// Shared by the engine and the thread that writes and reads for it.
 struct SwapTicket {
+  /// The work that is under way.
   enum class Stage : uint8_t { kWriting, kAtRest, kReading };
 
-  std::mutex mutex;
-  Stage stage = Stage::kWriting;           ///< guarded by mutex, as what follows
-  bool is_wanted = true;                   ///< else the thread that has written it drops it again
-  std::optional<StagedCache> staged = {};  ///< fixed while it is being written
-  std::optional<SwappedCache> written = {};
-  bool was_read = false;  ///< and is staged, if it could be
+  std::mutex mutex;                          ///< guards the members
+  Stage stage = Stage::kWriting;             ///< guarded by mutex, as what follows
+  bool is_wanted = true;                     ///< else the thread that has written it drops it again
+  std::optional<StagedCache> staged = {};    ///< fixed while it is being written
+  std::optional<SwappedCache> written = {};  ///< set when the store has it
+  bool was_read = false;                     ///< and is staged, if it could be
 
+  /// Whether a thread is reading it from the store. Locks `mutex`.
   bool is_reading();
 };
 

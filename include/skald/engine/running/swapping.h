@@ -30,7 +30,7 @@ namespace skald {
 
 class Swapping {
  public:
-  // `options` must outlive this.
+  /// `options` must outlive this.
   explicit Swapping(const EngineOptions& options);
   /// Waits for the store that is being asked, and has it forget what is not needed any more.
   ~Swapping();
@@ -67,6 +67,7 @@ class Swapping {
   /// Leaves what is written down to another engine.
   void Disown(Sequence& sequence) noexcept;
 
+  /// Sets swapped_out, swapped_in and failed_swaps of `stats`. Any thread may call it.
   void CountIn(EngineStats& stats) const;
 
  private:

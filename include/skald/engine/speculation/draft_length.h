@@ -15,8 +15,8 @@ namespace skald {
 
 class DraftLength {
  public:
-  // Returns how many guesses to check, at most `most`, in a step that does `work` besides this text's own row, which
-  // comes after `cached` tokens.
+  /// Returns how many guesses to check, at most `most`, in a step that does `work` besides this text's own row, which
+  /// comes after `cached` tokens.
   uint32_t Choose(uint32_t most, const StepWork& work, uint64_t cached, const CostModel& cost);
 
   /// So many guesses were checked, and so many of them right.

@@ -27,8 +27,8 @@ namespace skald {
 
 class DraftModel : public Drafter {
  public:
-  // All that is given must outlive this; the workspace is not the engine's own. With RuntimeConfig::rewind_tokens the
-  // pool's caches of windowed and recurrent models can take guesses back; without, they compute texts again.
+  /// All that is given must outlive this; the workspace is not the engine's own. With RuntimeConfig::rewind_tokens the
+  /// pool's caches of windowed and recurrent models can take guesses back; without, they compute texts again.
   DraftModel(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace)
       : model_(model), pool_(std::move(pool)), workspace_(workspace) {}
 

@@ -15,12 +15,14 @@
 
 namespace skald {
 
+/// Lengths of the repetitions that PromptLookup looks for.
 struct PromptLookupOptions {
   uint32_t longest = 4, shortest = 2;  ///< tokens that must agree; longer agreement is tried first
 };
 
 class PromptLookup : public Drafter {
  public:
+  /// A `shortest` of 0 counts as 1.
   explicit PromptLookup(const PromptLookupOptions& options = {}) : options_(options) {}
 
   Result<void> Draft(std::span<DraftTask> tasks) override;

@@ -40,8 +40,8 @@ class MatrixNumbers {
 
 class AdaptedRows {
  public:
-  // `of_sequences[s]` is the adapter of sequence s, or null; passes have at most `most_rows` rows. All that is referred
-  // to must outlive this object. Throws std::bad_alloc, as Reserve does.
+  /// `of_sequences[s]` is the adapter of sequence s, or null; passes have at most `most_rows` rows. All that is
+  /// referred to must outlive this object. Throws std::bad_alloc, as Reserve does.
   AdaptedRows(const MatrixNumbers& numbers, std::span<const Adapter* const> of_sequences, size_t most_rows,
               AdapterScratch& scratch);
   AdaptedRows(const AdaptedRows&) = delete;

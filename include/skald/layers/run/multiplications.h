@@ -51,7 +51,7 @@ struct RowsOfMatrix {
 
 class Multiplications {
  public:
-  // Matrices that MatMulEach multiplies by at most.
+  /// Matrices that MatMulEach multiplies by at most.
   static constexpr size_t kMostTogether = 8;
   /// Rows that MatMulEach multiplies at most, unless a pass has more.
   static constexpr size_t kMostRowsTogether = 32;
@@ -115,8 +115,8 @@ class Multiplications {
   void Embed(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output);
 
  protected:
-  // Returns the rows that MatMul by `weights` multiplies, all columns of them, to be changed before: `input` itself, or
-  // what was gathered, until the next call.
+  /// Returns the rows that MatMul by `weights` multiplies, all columns of them, to be changed before: `input` itself,
+  /// or what was gathered, until the next call.
   Rows WholeRows(const Matrix& weights, Rows input, size_t rows);
 
   static const float* PointerTo(const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); }

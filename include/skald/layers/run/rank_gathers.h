@@ -30,7 +30,7 @@ void ReserveGathers(const Matrix& weights, size_t rows, GatherScratch& scratch);
 
 class RankGathers {
  public:
-  // `ranks` may be null where no matrix is divided. Everything must outlive this.
+  /// `ranks` may be null where no matrix is divided. Everything must outlive this.
   RankGathers(const CommunicatorRef* ranks, GatherScratch& scratch, const ExecutorRef& executor)
       : ranks_(ranks), scratch_(scratch), executor_(executor) {}
 

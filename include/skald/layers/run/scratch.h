@@ -47,8 +47,8 @@ struct AdapterScratch {
 /// Pieces of memory, which each layer gives names of its own (scratch_pieces.h).
 class Scratch {
  public:
-  // Makes the pieces so large, in floats: before a step takes blocks, so that nothing can fail later. Throws
-  // std::bad_alloc.
+  /// Makes the pieces so large, in floats: before a step takes blocks, so that nothing can fail later. Throws
+  /// std::bad_alloc.
   void Grow(std::span<const size_t> sizes);
 
   /// The pieces of a layer, once Grow has made them as large as its Pieces<size_t> says.

@@ -27,8 +27,9 @@ namespace skald {
 /// it is read: all users of a shared store must share the key.
 class AuthenticatedStore {
  public:
+  /// Bytes of the code (HMAC-SHA-256) at the end of a value.
   static constexpr size_t kCodeBytes = sizeof(Sha256Digest);
-  static constexpr size_t kLeastSecretBytes = 16;
+  static constexpr size_t kLeastSecretBytes = 16;  ///< a shorter secret is refused
 
   /// `store` must outlive it. Everyone that has `secret` can write accepted values. Error: kInvalidArgument for a
   /// secret of less than kLeastSecretBytes.

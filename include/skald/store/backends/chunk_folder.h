@@ -28,9 +28,12 @@ namespace skald {
 
 /// A time since 1970 by the system's clock, as exactly as file systems store it.
 struct FileTime {
+  /// Since 1970; 0 to 999,999,999.
   int64_t seconds = 0, nanoseconds = 0;
 
+  /// The system's clock.
   static FileTime Now();
+  /// As the system gives the times of files.
   static FileTime Of(const timespec& time) { return {time.tv_sec, time.tv_nsec}; }
 
   friend auto operator<=>(const FileTime&, const FileTime&) = default;
@@ -38,9 +41,9 @@ struct FileTime {
 
 /// A chunk's metadata, from its folder entry; the chunk is not read.
 struct StoredChunk {
-  ChunkKey key;
-  uint64_t bytes = 0;
-  FileTime last_used;
+  ChunkKey key;        ///< from the file's name
+  uint64_t bytes = 0;  ///< length of the value
+  FileTime last_used;  ///< the file's time of modification
 };
 
 namespace internal {

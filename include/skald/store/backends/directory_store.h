@@ -30,6 +30,7 @@
 
 namespace skald {
 
+/// Settings of a DirectoryStore.
 struct DirectoryStoreOptions {
   /// Limit of the lengths of all chunks together, without the overhead of the file system. Holds exactly for one
   /// process. Each further process that writes to the folder may exceed it by a sixteenth before it notices the others.
@@ -42,6 +43,7 @@ struct DirectoryStoreOptions {
 
 /// A number of chunks, and their bytes.
 struct ChunkCount {
+  /// All chunks; lengths of their values.
   uint64_t chunks = 0, bytes = 0;
 };
 
@@ -51,14 +53,16 @@ struct ChunkCount {
 /// read-only folder. The store's files belong to its owner alone: folders of mode 0700, files of 0600.
 class DirectoryStore {
  public:
-  // Unfinished files of processes that died are removed on Open when they are that old.
+  /// Unfinished files of processes that died are removed on Open when they are that old.
   static constexpr int64_t kStaleSeconds = skald::kStaleSeconds;
 
   /// Makes the folder if there is none.
   static Result<std::unique_ptr<DirectoryStore>> Open(const std::filesystem::path& path,
                                                       const DirectoryStoreOptions& options = {});
 
+  /// As given to Open.
   const std::filesystem::path& path() const { return folder_.path(); }
+  /// DirectoryStoreOptions::max_bytes.
   uint64_t max_bytes() const { return options_.max_bytes; }
 
   /// Counts as a use, because the caller relies on the answer.
@@ -89,6 +93,7 @@ class DirectoryStore {
   /// This object does not drop a pinned key to make room; other processes do not know of the pin. May be called before
   /// the chunk exists, and several times: a key is free after as many calls of Unpin.
   Result<void> Pin(const ChunkKey& key);
+  /// Undoes one Pin. Nothing happens if the key is not pinned.
   void Unpin(const ChunkKey& key);
 
   /// Drops the least recently used chunks until the chunks have at most `max_bytes` together, and returns what was

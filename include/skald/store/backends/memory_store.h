@@ -23,13 +23,15 @@ namespace skald {
 /// A ChunkStore. Not movable, since it holds a lock.
 class MemoryStore {
  public:
-  // `max_bytes` counts values and an allowance for the overhead of each.
+  /// `max_bytes` counts values and an allowance for the overhead of each.
   explicit MemoryStore(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
   /// Approximate bytes of an entry beside its value.
   static constexpr uint64_t kEntryBytes = 200;
 
+  /// The limit, as given.
   uint64_t max_bytes() const { return max_bytes_; }
+  /// Bytes of all values, with kEntryBytes for each.
   uint64_t used_bytes() const;
 
   Result<bool> Has(const ChunkKey& key) const;

@@ -13,20 +13,21 @@ namespace skald {
 
 /// TLS of a client.
 struct TlsOptions {
-  bool is_used = false;
+  bool is_used = false;  ///< else the connection is plain TCP
   /// PEM files. The certificates that the server's own must be signed with; empty: those that the system trusts.
   std::filesystem::path ca_file = {};
   /// The client's own, if the server requires one: a chain and its key.
   std::filesystem::path certificate = {}, private_key = {};
 };
 
+/// Settings of a RedisStore.
 struct RedisOptions {
-  std::string host = "127.0.0.1";
-  int port = 6379;
+  std::string host = "127.0.0.1";  ///< name or address
+  int port = 6379;                 ///< TCP
   /// Limit for connecting, in addition to the look-up of the host's name; and the longest silence while a command is
   /// sent and answered.
   std::chrono::milliseconds connect_timeout{1000};
-  std::chrono::milliseconds answer_timeout{5000};
+  std::chrono::milliseconds answer_timeout{5000};  ///< see connect_timeout
   /// Limit for a whole call, with any number of commands: for a server that keeps sending and never ends. List visits
   /// all keys of the server; a hundred million take a minute or two.
   std::chrono::milliseconds call_timeout{120'000};
@@ -36,7 +37,7 @@ struct RedisOptions {
   /// Sent with AUTH on connecting, unless the password is empty; an empty user is Redis' default one. Errors never show
   /// the password.
   std::string password = {};
-  std::string user = {};
+  std::string user = {};  ///< see password
   /// Chosen with SELECT on connecting, unless it is 0.
   int database = 0;
   /// Needs a build with SKALD_HAS_TLS.

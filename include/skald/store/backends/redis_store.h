@@ -36,8 +36,8 @@ bool TakePage(const redisReply& page, std::string_view prefix, std::string& curs
 /// lost connection is replaced, once for each call. Move-only. Must not be used on both sides of a fork().
 class RedisStore {
  public:
-  // Errors: kInvalidArgument for options that can never work; kFailedPrecondition if no such server can be reached or
-  // it refuses; kDataLoss if the answers are not those of Redis.
+  /// Errors: kInvalidArgument for options that can never work; kFailedPrecondition if no such server can be reached or
+  /// it refuses; kDataLoss if the answers are not those of Redis.
   static Result<RedisStore> Connect(const RedisOptions& options = {});
 
   /// True for any key that exists; reading it shows whether it holds a chunk.

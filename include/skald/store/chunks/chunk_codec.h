@@ -18,9 +18,10 @@
 
 namespace skald {
 
+/// A chunk that was read and checked.
 struct DecodedChunk {
-  ChunkHeader header;
-  ChunkBytes content;
+  ChunkHeader header;  ///< as it was written
+  ChunkBytes content;  ///< after the codec
 };
 
 /// Returns `content` as a store keeps it. Errors: kInvalidArgument for more than kMaxChunkContent bytes, for a length

@@ -74,18 +74,19 @@ constexpr ChunkElement ChunkElementOf(DType type) {
 
 /// How one chunk is written; the writer chooses.
 struct ChunkFormat {
-  ChunkKind kind = ChunkKind::kTokens;
-  ChunkElement element = ChunkElement::kBytes;
-  ChunkCodec codec = ChunkCodec::kSplitZstd;
+  ChunkKind kind = ChunkKind::kTokens;          ///< what the content is
+  ChunkElement element = ChunkElement::kBytes;  ///< what it consists of
+  ChunkCodec codec = ChunkCodec::kSplitZstd;    ///< how it is made smaller
 
   friend bool operator==(const ChunkFormat&, const ChunkFormat&) = default;
 };
 
+/// The first bytes of a chunk (CHUNK_FORMAT.md).
 struct ChunkHeader {
-  ChunkFormat format;
+  ChunkFormat format;          ///< read from the chunk
   uint64_t content_bytes = 0;  ///< before the codec
   uint64_t payload_bytes = 0;  ///< after it: the bytes that follow the header
-  ChunkKey key;
+  ChunkKey key;                ///< that the chunk was written for
 };
 
 namespace internal {

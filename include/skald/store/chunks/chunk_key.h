@@ -19,14 +19,15 @@
 namespace skald {
 
 struct ChunkKey {
-  static constexpr size_t kBytes = 32;
-  static constexpr size_t kHexDigits = 2 * kBytes;
+  static constexpr size_t kBytes = 32;              ///< of a key
+  static constexpr size_t kHexDigits = 2 * kBytes;  ///< of ToHex
 
-  std::array<std::byte, kBytes> bytes{};
+  std::array<std::byte, kBytes> bytes{};  ///< SHA-256; what is hashed is up to the code that makes the key
 
   /// Error: kInvalidArgument, unless `hex` is 64 digits of 0-9 and a-f.
   static Result<ChunkKey> FromHex(std::string_view hex);
 
+  /// Returns kHexDigits digits of 0-9 and a-f.
   std::string ToHex() const;
 
   /// Writes the kHexDigits digits without allocating.
@@ -41,7 +42,7 @@ struct ChunkKey {
 
 }  // namespace skald
 
-// Any bytes of a digest serve as a hash.
+/// Any bytes of a digest serve as a hash.
 template <>
 struct std::hash<skald::ChunkKey> {
   size_t operator()(const skald::ChunkKey& key) const noexcept {

@@ -25,8 +25,8 @@ using ChunkBytes = std::vector<std::byte>;
 
 /// The length of a value, and its first bytes.
 struct ChunkFront {
-  uint64_t bytes = 0;
-  ChunkBytes front;
+  uint64_t bytes = 0;  ///< length of the whole value
+  ChunkBytes front;    ///< at most as many as were asked for
 };
 
 /// Every call may come from any thread at any time, and either succeeds completely or fails and leaves the store
@@ -59,6 +59,7 @@ concept HasChunkFront = requires(S& store, const ChunkKey& key, uint64_t most) {
 /// store must outlive it.
 class ChunkStoreRef {
  public:
+  /// Refers to `store`, which must outlive all copies of this.
   template <ChunkStore S>
   requires(!std::same_as<S, ChunkStoreRef>) ChunkStoreRef(S& store)  // NOLINT: a reference like any other
       : store_(std::addressof(store)), calls_(&kCalls<S>) {}

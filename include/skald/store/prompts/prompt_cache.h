@@ -44,6 +44,7 @@
 
 namespace skald {
 
+/// Settings of a PromptCache.
 struct PromptCacheOptions {
   /// Bytes that the prompts kept in memory may hold: blocks, tokens and logits. They are in the pool, and count towards
   /// its limit too.
@@ -59,26 +60,28 @@ struct PromptCacheOptions {
   uint64_t fetch_bytes = uint64_t{1} << 30;
 };
 
+/// Counts of a PromptCache since it was made.
 struct PromptCacheStats {
-  uint64_t lookups = 0;
+  uint64_t lookups = 0;         ///< how often a prompt's beginning was asked for
   uint64_t tokens_asked = 0;    ///< over all look-ups
   uint64_t tokens_matched = 0;  ///< known from an earlier prompt
   uint64_t tokens_reused = 0;   ///< that need not be computed again
+  /// Look-ups whose beginning was in memory; those whose beginning came from a store.
   uint64_t memory_hits = 0, store_hits = 0;
   uint64_t entries = 0, bytes = 0;  ///< in memory now
-  uint64_t evictions = 0;
-  uint64_t store_errors = 0;  ///< look-ups that a store could not answer
-  uint64_t failed_writes = 0,
-           unwritten = 0;  ///< after Insert: refused by a store; dropped for lack of room or time
+  uint64_t evictions = 0;           ///< prompts that were forgotten to make room in memory
+  uint64_t store_errors = 0;        ///< look-ups that a store could not answer
+  uint64_t failed_writes = 0;       ///< after Insert: refused by a store
+  uint64_t unwritten = 0;           ///< after Insert: dropped for lack of room or time
 };
 
 /// Safe for concurrent calls. Stores must outlive it.
 class PromptCache {
  public:
-  // `identity` is that of the model, and of the adapter that the conversations are for; its salt is used for callers
-  // that give none. If the pool is full, prompts make room for conversations; of several prompt caches on one pool, the
-  // one that was made first gives up its prompts first. Errors: kInvalidArgument for a null pool or a lossy codec;
-  // kResourceExhausted.
+  /// `identity` is that of the model, and of the adapter that the conversations are for; its salt is used for callers
+  /// that give none. If the pool is full, prompts make room for conversations; of several prompt caches on one pool,
+  /// the one that was made first gives up its prompts first. Errors: kInvalidArgument for a null pool or a lossy codec;
+  /// kResourceExhausted.
   static Result<std::unique_ptr<PromptCache>> Create(std::shared_ptr<BlockPool> pool, const Identity& identity,
                                                      const PromptCacheOptions& options = {},
                                                      const std::vector<ChunkStoreRef>& stores = {});
@@ -118,6 +121,7 @@ class PromptCache {
   /// Forgets the least recently used prompts in memory until at most `max_bytes` are held. Does not fail.
   void Trim(uint64_t max_bytes) noexcept;
 
+  /// The counts, now. Safe for concurrent calls.
   PromptCacheStats stats() const;
 
  private:

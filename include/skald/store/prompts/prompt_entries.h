@@ -48,10 +48,10 @@ class PromptEntries {
   using HeldBlocks = std::map<HeldBlock, uint32_t>;
 
  public:
-  // A prompt that is not inserted yet, with all the memory for its insertion.
+  /// A prompt that is not inserted yet, with all the memory for its insertion.
   class Candidate {
    public:
-    // `chain` is of the cache's tokens. Throws std::bad_alloc.
+    /// `chain` is of the cache's tokens. Throws std::bad_alloc.
     static Result<Candidate> Of(KVCache cache, const TokenChain& chain, std::vector<float> logits);
 
     /// Bytes of it by itself, shared blocks included.
@@ -65,6 +65,7 @@ class PromptEntries {
     HeldBlocks held_;      ///< by this one
   };
 
+  /// Bytes of blocks, tokens and logits of all entries.
   uint64_t bytes() const { return bytes_; }
   size_t size() const { return entries_.size(); }
 

@@ -60,6 +60,7 @@ class WantedStore {
 /// Made by PromptCache::LookupBeside. Move-only; its destructor ends the reading soon. Used by one thread at a time.
 class PromptFetch {
  public:
+  /// For PromptCache alone.
   explicit PromptFetch(std::shared_ptr<internal::FetchState> state) : state_(std::move(state)) {}
   PromptFetch(PromptFetch&&) noexcept = default;
   PromptFetch& operator=(PromptFetch&& other) noexcept;

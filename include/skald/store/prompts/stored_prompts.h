@@ -29,7 +29,7 @@ namespace skald {
 
 /// The beginning of a prompt, ready to continue from.
 struct PromptPrefix {
-  KVCache cache;
+  KVCache cache;  ///< at the resume point that is continued from
   /// Tokens that the prompt has in common with a known one; the cache holds those up to the last resume point among
   /// them.
   uint32_t matched = 0;
@@ -53,6 +53,7 @@ uint32_t MostReusable(std::span<const int32_t> prompt, uint32_t matched, bool kn
 /// Thread-safe as its store is; holds no state of its own.
 class StoredPrompts {
  public:
+  /// `store` must outlive this; chunks are written with `codec`.
   StoredPrompts(ChunkStoreRef store, ChunkCodec codec) : store_(store), codec_(codec) {}
 
   /// Keeps a conversation and its last logits, and the pointers to it that do not exist yet. Errors: those of

@@ -31,6 +31,7 @@ concept ByteSource = requires(S& source, std::span<std::byte> bytes) {
 /// A sink or source without its type, so that code that uses it is compiled once; the original must outlive it.
 class ByteSinkRef {
  public:
+  /// Refers to `sink`, which must outlive all copies of this.
   template <ByteSink S>
   requires(!std::same_as<S, ByteSinkRef>) ByteSinkRef(S& sink)  // NOLINT: a reference like any other
       : sink_(std::addressof(sink)),
@@ -43,8 +44,10 @@ class ByteSinkRef {
   Result<void> (*write_)(void*, std::span<const std::byte>);
 };
 
+/// A ByteSource without its type, as ByteSinkRef.
 class ByteSourceRef {
  public:
+  /// Refers to `source`, which must outlive all copies of this.
   template <ByteSource S>
   requires(!std::same_as<S, ByteSourceRef>) ByteSourceRef(S& source)  // NOLINT
       : source_(std::addressof(source)),
@@ -60,6 +63,7 @@ class ByteSourceRef {
 /// A caller's buffer, filled from its front. Error: kResourceExhausted if it is too small.
 class BufferSink {
  public:
+  /// Writes to `buffer`, which must outlive this.
   explicit BufferSink(std::span<std::byte> buffer) : rest_(buffer) {}
 
   Result<void> Write(std::span<const std::byte> bytes);
@@ -75,6 +79,7 @@ class BufferSink {
 class CountingSink {
  public:
   Result<void> Write(std::span<const std::byte> bytes);
+  /// Bytes that were written so far.
   uint64_t bytes() const { return bytes_; }
 
  private:
@@ -84,6 +89,7 @@ class CountingSink {
 /// Bytes in memory, read from their front.
 class BufferSource {
  public:
+  /// Reads `bytes`, which must outlive this.
   explicit BufferSource(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   Result<void> Read(std::span<std::byte> bytes);

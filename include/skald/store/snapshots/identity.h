@@ -26,8 +26,8 @@ struct Identity {
   Sha256Digest weights{};
   /// The type that the weights were loaded as (LoadOptions::dtype): it changes every result.
   DType weight_type = DType::kBF16;
-  Sha256Digest adapter{};
-  Sha256Digest tokenizer{};
+  Sha256Digest adapter{};    ///< see weights
+  Sha256Digest tokenizer{};  ///< see weights
   /// Tenants with different salts share nothing. Only its digest is ever written.
   std::string salt = {};
 };
@@ -41,11 +41,13 @@ constexpr uint32_t WeightTypeCode(DType type) {
 
 /// An identity in its stored form.
 struct IdentityDigests {
+  /// SHA-256 digests, as in Identity; that of the salt.
   Sha256Digest weights{}, adapter{}, tokenizer{}, salt{};
   uint32_t weight_type = 0;  ///< a WeightTypeCode
 
   friend bool operator==(const IdentityDigests&, const IdentityDigests&) = default;
 
+  /// Hashes the salt. Errors: those of Sha256.
   static Result<IdentityDigests> Of(const Identity& identity);
 
   /// Refuses state of another identity, and says what differs.

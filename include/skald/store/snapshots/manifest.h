@@ -26,33 +26,34 @@
 
 namespace skald {
 
+/// The state of sampling, from which it goes on as if the conversation had never been saved.
 struct SavedSampler {
-  SamplerSettings settings;
-  SamplerState state;
+  SamplerSettings settings;  ///< with the stream of draws
+  SamplerState state;        ///< after the last token
 };
 
 /// Optional data that is saved with a conversation beside its cache.
 struct SnapshotNotes {
-  std::optional<SavedSampler> sampler = {};
-  std::vector<float> logits = {};    ///< of the last token, so that the next one is sampled without computing
-  std::vector<std::byte> user = {};  ///< the caller's own
+  std::optional<SavedSampler> sampler = {};  ///< unset: none was saved
+  std::vector<float> logits = {};            ///< of the last token, so that the next one is sampled without computing
+  std::vector<std::byte> user = {};          ///< the caller's own
 };
 
 /// The saved part of one group. Attention: chunks of kChunkTokens from the one that holds first_token on, without the
 /// tokens before its tile. Recurrence: states after first_token, first_token + 1, ... tokens. If a table also lists
 /// groups of inputs, a replayed group and its inputs are as in a BlockTable.
 struct SavedGroup {
-  uint32_t first_token = 0;
-  std::vector<ChunkKey> chunks;
+  uint32_t first_token = 0;      ///< as in GroupTable
+  std::vector<ChunkKey> chunks;  ///< in the order of positions
 
   friend bool operator==(const SavedGroup&, const SavedGroup&) = default;
 };
 
 /// A block table, with chunks in place of blocks.
 struct SavedTable {
-  uint32_t tokens = 0;
-  Segments edits;
-  std::vector<SavedGroup> groups;
+  uint32_t tokens = 0;             ///< that the table holds
+  Segments edits;                  ///< as in BlockTable
+  std::vector<SavedGroup> groups;  ///< as CacheLayout::groups
 
   friend bool operator==(const SavedTable&, const SavedTable&) = default;
 
@@ -62,12 +63,12 @@ struct SavedTable {
 };
 
 struct Manifest {
-  StateKind kind;
-  uint32_t exact_tokens = 0;
-  std::vector<int32_t> tokens;
-  SavedTable table;
+  StateKind kind;                         ///< whose state it is
+  uint32_t exact_tokens = 0;              ///< as KVCache::exact_tokens
+  std::vector<int32_t> tokens;            ///< token ids
+  SavedTable table;                       ///< of the cache
   std::vector<SavedTable> resume_points;  ///< attention groups list only chunks that `table` lacks
-  SnapshotNotes notes;
+  SnapshotNotes notes;                    ///< beside the cache
 };
 
 namespace internal {

@@ -36,9 +36,10 @@
 
 namespace skald {
 
+/// A conversation that was loaded.
 struct Snapshot {
-  KVCache cache;
-  SnapshotNotes notes;
+  KVCache cache;        ///< in the pool that was given
+  SnapshotNotes notes;  ///< as they were saved
 };
 
 namespace internal {

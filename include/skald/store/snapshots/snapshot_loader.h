@@ -40,6 +40,7 @@ namespace skald {
 template <class Fetch>
 class SnapshotLoader {
  public:
+  /// Caches are made in `pool`. An executor must outlive this; without one, the calling thread does all work.
   SnapshotLoader(std::shared_ptr<BlockPool> pool, Fetch fetch, std::optional<ExecutorRef> executor = {})
       : pool_(std::move(pool)), fetch_(std::move(fetch)), executor_(executor), chunks_(internal::WorkersOf(executor)) {}
 

@@ -27,25 +27,27 @@ namespace skald {
 /// One chunk to be written: tokens [begin, end) of an attention group, begin a multiple of kTile; or a block: a
 /// recurrent group's state, or inputs.
 struct PlannedChunk {
-  ChunkKey key;
-  ChunkFormat format;
-  const BlockTable* table;
-  uint32_t group;
+  ChunkKey key;             ///< names the content
+  ChunkFormat format;       ///< how it is written
+  const BlockTable* table;  ///< of the cache; not owned
+  uint32_t group;           ///< of CacheLayout::groups
   uint32_t begin, end;
-  BlockId block;
+  BlockId block;  ///< of a group that has no tokens
 };
 
 /// Refers to `cache`, which must stay unchanged while its content is read.
 class SnapshotPlan {
  public:
-  // `cache` must be valid.
+  /// `cache` must be valid.
   static Result<SnapshotPlan> Make(const KVCache& cache, const StateKind& kind, const SnapshotNotes& notes,
                                    ChunkCodec codec);
 
+  /// The manifest that names all chunks.
   const Manifest& manifest() const { return manifest_; }
   /// In the order in which a reader wants them; a key may occur twice.
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
 
+  /// Bytes of a chunk's content before the codec.
   uint64_t ContentBytes(const PlannedChunk& chunk) const;
 
   /// Writes a chunk's content, ContentBytes of it, to `bytes`.

@@ -30,6 +30,7 @@
 
 namespace skald {
 
+/// How state is written.
 struct SnapshotOptions {
   /// kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and later results are no longer bit-identical.
   /// A cache of int8 codes has nothing to round, and refuses it (kInvalidArgument).

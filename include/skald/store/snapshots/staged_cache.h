@@ -19,6 +19,7 @@ namespace skald {
 /// The limit of their bytes. Safe for concurrent calls.
 class StagingRoom {
  public:
+  /// Room for copies of at most `limit_bytes` bytes together.
   explicit StagingRoom(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
   /// Returns a pool for the whole state of a conversation of `pool`'s, partitioned or not; no larger than what is left.
@@ -35,7 +36,7 @@ class StagingRoom {
 /// A conversation in such memory, which is counted while this object lives. Move-only.
 class StagedCache {
  public:
-  // `cache` has a pool of its own.
+  /// `cache` has a pool of its own.
   StagedCache(KVCache cache, std::shared_ptr<StagingRoom> room);
   StagedCache(StagedCache&&) noexcept = default;
   StagedCache& operator=(StagedCache&&) = delete;
@@ -45,6 +46,7 @@ class StagedCache {
   /// parts of it.
   static Result<StagedCache> CopyOf(const KVCache& cache, std::shared_ptr<StagingRoom> room);
 
+  /// Valid as long as this; its pool is the copy's own.
   const KVCache& cache() const { return cache_; }
 
   /// Returns the conversation in blocks of `pool`. Errors: the pool's, and those of peers.

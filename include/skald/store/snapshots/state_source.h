@@ -18,6 +18,7 @@ namespace skald {
 /// A cache that one thread owns and others read piece by piece. It is never changed.
 class RevocableCache {
  public:
+  /// Takes the cache.
   explicit RevocableCache(KVCache cache) : cache_(std::move(cache)) {}
 
   /// For the owner, until it revokes it.
@@ -26,6 +27,7 @@ class RevocableCache {
   /// Gives the blocks back, as soon as the piece that is being read is done.
   void Revoke() noexcept;
 
+  /// Whether the blocks were given back. Waits for the piece that is being read.
   bool is_revoked();
 
   /// Returns read(cache), a Result. Error: kFailedPrecondition if the cache was revoked.
@@ -44,7 +46,9 @@ class RevocableCache {
 /// Refers to either, which must outlive it.
 class StateSource {
  public:
-  StateSource(const KVCache& cache) : cache_(&cache) {}               // NOLINT: a reference like any other
+  /// Reads the cache itself, which must not change meanwhile.
+  StateSource(const KVCache& cache) : cache_(&cache) {}  // NOLINT: a reference like any other
+  /// Reads the cache as long as it is not revoked.
   StateSource(RevocableCache& revocable) : revocable_(&revocable) {}  // NOLINT
 
   /// As RevocableCache::With.

@@ -30,10 +30,10 @@ static_assert(kChunkTokens % kTile == 0);
 
 /// Properties that must agree for state to be exchangeable. Block sizes, threads and SIMD targets may differ.
 struct StateKind {
-  IdentityDigests identity;
-  uint64_t layout_fingerprint = 0;
-  DType kv_type = DType::kBF16;
-  bool lossy = false;  ///< rounded on the way into a store
+  IdentityDigests identity;         ///< of model, adapter, tokenizer and salt
+  uint64_t layout_fingerprint = 0;  ///< CacheLayout::Fingerprint
+  DType kv_type = DType::kBF16;     ///< of cached keys and values
+  bool lossy = false;               ///< rounded on the way into a store
 
   friend bool operator==(const StateKind&, const StateKind&) = default;
 };
@@ -41,9 +41,10 @@ struct StateKind {
 /// Used by one thread at a time.
 class TokenChain {
  public:
-  // `tokens` must outlive the chain.
+  /// `tokens` must outlive the chain.
   static Result<TokenChain> Of(const StateKind& kind, std::span<const int32_t> tokens);
 
+  /// As given to Of.
   std::span<const int32_t> tokens() const { return tokens_; }
 
   /// The digest of the first `count` tokens.

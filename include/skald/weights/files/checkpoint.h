@@ -22,8 +22,8 @@ class GgufFile;  ///< weights/files/gguf.h
 /// Keeps the files mapped. Its views are valid as long as it lives, also after a move. Move-only.
 class Checkpoint {
  public:
-  // Opens a folder with model.safetensors or model.safetensors.index.json, or one such file by its path. If a folder
-  // has both, the single file is read. A file that begins like a GGUF file is read as one, whatever its name.
+  /// Opens a folder with model.safetensors or model.safetensors.index.json, or one such file by its path. If a folder
+  /// has both, the single file is read. A file that begins like a GGUF file is read as one, whatever its name.
   static Result<Checkpoint> Open(const std::filesystem::path& path);
 
   /// Uses tensors that the caller keeps mapped and named; errors contain `path`.

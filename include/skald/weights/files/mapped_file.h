@@ -21,7 +21,7 @@ namespace skald {
 /// Owns the mapping. Move-only; the bytes do not move with it. Safe for concurrent reads.
 class MappedFile {
  public:
-  // The intended use of the bytes; tells the system which pages to keep in memory.
+  /// The intended use of the bytes; tells the system which pages to keep in memory.
   enum class Use {
     kReadOnce,  ///< from front to back
     kKeep,      ///< again and again, soon all of it

@@ -25,7 +25,7 @@ namespace skald {
 /// it by a new one.
 class PackedFile {
  public:
-  // Whether the file at `path` begins like a packed file.
+  /// Whether the file at `path` begins like a packed file.
   static bool Recognises(const std::filesystem::path& path) noexcept;
 
   /// Maps the file, or reads it with Use::kCopy, and checks header and table: which model it is of, and that its length
