@@ -123,7 +123,7 @@ class Ways:
         self.include, self.goal, self.found = include, goal, {}
 
     def of(self, header):
-        """The headers on the way, from this one on; None where there is none."""
+        """The headers on the way, from this one on; None if there is none."""
         if self.goal.match(header):
             return [header]
         if header not in self.found:
