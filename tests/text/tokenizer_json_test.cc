@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/tokenizers/detail/utf8_repair.h"
 #include "skald/tokenizers/stream_decoder.h"
 #include "skald/tokenizers/tokenizer.h"
 #include "tests/support/temporary_folder.h"
