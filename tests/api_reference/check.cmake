@@ -7,7 +7,7 @@
 # The rooms of include/skald whose every public entity has a docstring. In the others an entity may lack one; what a
 # docstring says is checked everywhere.
 set(documented_rooms
-  cache constraints distributed engine model open sampling store templates)
+  cache constraints distributed engine model open sampling store templates tokenizers weights)
 
 # Names that mean the same wherever they are: copying, comparing and iterating.
 set(understood "operator|begin|end|size|empty")

@@ -26,12 +26,12 @@ function split_members(at, before,   text, members, type, count, member, i, resu
     text = substr(members, RSTART + RLENGTH)
     members = substr(members, 1, RSTART - 1)
   }
-  if (text == "" || members !~ /^ +[A-Za-z_][A-Za-z0-9_:<>* ]* [a-z_0-9]+( = [^,;()]*|\{\})?(, [a-z_0-9]+( = [^,;()]*|\{\})?)+;$/) return
+  if (text == "" || members !~ /^ +[A-Za-z_][A-Za-z0-9_:<>* ]* [A-Za-z_0-9]+( = [^,;()]*|\{\})?(, [A-Za-z_0-9]+( = [^,;()]*|\{\})?)+;$/) return
   sub(/;$/, "", members)
   count = split(members, member, ", ")
   type = member[1]
   sub(/ = .*|\{\}$/, "", type)
-  sub(/ [a-z_0-9]+$/, " ", type)
+  sub(/ [A-Za-z_0-9]+$/, " ", type)
   result = members = ""
   for (i = 1; i <= count; ++i) {
     result = result (i > 1 || before == "" ? " /** " text " */ " : "") (i > 1 ? type : "") member[i] ";"

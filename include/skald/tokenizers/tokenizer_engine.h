@@ -38,25 +38,30 @@ inline constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
 
 /// Begin and end of a text, unknown text, padding; a model may lack any.
 struct NamedIds {
+  /// Token ids; unset: the model has no such piece.
   std::optional<int32_t> bos = {}, eos = {}, unk = {}, pad = {};
 };
 
 /// The state of decoding one text from id to id: plain data whose meaning only the engine knows. Empty at the start.
 struct DecodingState {
+  /// The state of one decoder of a sequence of them.
   struct Step {
-    std::string held;  ///< text that later ids can still change
-    size_t count = 0;
-    bool started = false;
+    std::string held;      ///< text that later ids can still change
+    size_t count = 0;      ///< how much it has seen, in what the decoder counts
+    bool started = false;  ///< whether the decoder has had an id
   };
-  std::vector<Step> steps;
+  std::vector<Step> steps;  ///< in the order of the decoders
 };
 
+/// The interface of a kind of tokenizer. Const calls are safe at the same time. Functions that return no Result do not
+/// fail on valid ids; Tokenizer checks ids.
 class TokenizerEngine {
  public:
   virtual ~TokenizerEngine() = default;
 
   /// Ids are 0 to vocab_size() - 1; the functions below are called with no others.
   virtual size_t vocab_size() const = 0;
+  /// Constant as long as the engine.
   virtual NamedIds named_ids() const = 0;
 
   /// The ids of a text. Any bytes may come. Special tokens and markers are that only where a template wrote all of
@@ -71,8 +76,10 @@ class TokenizerEngine {
 
   /// The ids around a text if the caller asks for special tokens.
   virtual std::span<const int32_t> prefix() const { return {}; }
+  /// See prefix().
   virtual std::span<const int32_t> suffix() const { return {}; }
 
+  /// The text of ids, as Tokenizer::Decode gives it.
   virtual Result<std::string> Decode(std::span<const int32_t> ids, SkipSpecial skip_special) const = 0;
 
   /// The text that one more id completes, without special tokens: whole characters only.
@@ -80,17 +87,20 @@ class TokenizerEngine {
   /// The rest at the end of the text.
   virtual std::string DecodeRest(DecodingState& state) const = 0;
 
+  /// The id of the piece spelled exactly so.
   virtual std::optional<int32_t> PieceToId(std::string_view piece) const = 0;
   /// The id of the control piece, marker or special token of that name.
   virtual std::optional<int32_t> SpecialId(std::string_view name) const = 0;
   /// Lives as long as the engine.
   virtual std::string_view IdToPiece(int32_t id) const = 0;
 
+  /// Of any id of the vocabulary.
   virtual PieceKind KindOf(int32_t id) const = 0;
   virtual uint8_t ByteOf(int32_t id) const = 0;  ///< of a kByte piece
   /// What decoding writes for a piece in the middle of a text, which may be parts of characters; nothing where that
   /// cannot be said of one piece alone.
   virtual std::optional<std::string> BytesOf(int32_t /*id*/) const { return std::nullopt; }
+  /// How Decode treats the space before a text.
   virtual LeadingSpace leading_space() const { return LeadingSpace::kKeep; }
   /// The output of decoding for unknown text.
   virtual std::string_view unknown_text() const { return {}; }

@@ -84,8 +84,11 @@ class Tokenizer {
 
   /// Begin and end of a text, unknown text, padding; a model may lack any.
   std::optional<int32_t> bos_id() const { return engine_->named_ids().bos; }
+  /// See bos_id().
   std::optional<int32_t> eos_id() const { return engine_->named_ids().eos; }
+  /// See bos_id().
   std::optional<int32_t> unk_id() const { return engine_->named_ids().unk; }
+  /// See bos_id().
   std::optional<int32_t> pad_id() const { return engine_->named_ids().pad; }
 
   /// Returns the id of the piece spelled exactly so, as its file spells it, if there is one.
@@ -111,11 +114,13 @@ class Tokenizer {
 
   /// How decoding treats the space before a text, and what it writes for text that has no pieces.
   LeadingSpace leading_space() const { return engine_->leading_space(); }
+  /// See leading_space().
   std::string_view unknown_text() const { return engine_->unknown_text(); }
 
   /// Returns the tokenizer as bytes that Parse reads, of a form that opens quickly.
   Result<std::string> ToBytes() const;
 
+  /// The engine, shared by all copies; lives as long as one of them.
   const TokenizerEngine& engine() const { return *engine_; }
 
  private:

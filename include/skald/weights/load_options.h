@@ -17,6 +17,7 @@
 
 namespace skald {
 
+/// Where a load is.
 struct LoadProgress {
   std::string_view tensor;  ///< the one that was read last; valid during the call
   uint64_t bytes_done;      ///< of the checkpoint, so far
@@ -31,6 +32,7 @@ enum class PackedCheck {
   kNever,   ///< for files that are trusted for other reasons
 };
 
+/// How weights are read and what becomes of them in memory.
 struct LoadOptions {
   /// Type of matrices in memory: kBF16, kF32 for exact comparison, or a group-quantised type, kQ8_0 at about half and
   /// kQ4_0 at about a quarter of bf16's size (base/numbers/group_types.h describes them, benchmarks/README.md their
@@ -54,7 +56,7 @@ struct LoadOptions {
   /// Called at most once, from the loading thread, for a problem that did not prevent loading: a cache folder that
   /// cannot be written to, or is too small.
   std::function<void(const Error&)> on_warning = {};
-  PackedCheck packed_check = PackedCheck::kOnce;
+  PackedCheck packed_check = PackedCheck::kOnce;  ///< see there
   /// Whether packed files are mapped. A mapped file must stay unchanged: if it is cut short the system ends the process
   /// (SIGBUS), and if it is overwritten the weights change. If false, it is read into this process's own memory, which
   /// takes longer and shares nothing with other processes; a rank reads its part alone, from a temporary mapping.

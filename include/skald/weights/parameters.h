@@ -26,6 +26,7 @@ namespace skald {
 
 /// The expert that a tensor belongs to. Checkpoints hold a tensor for each, or all of them stacked in one.
 struct ExpertIndex {
+  /// Which expert it is; experts of the layer.
   size_t index, count;
   size_t chosen = count;  ///< how many of them compute one row
 };
@@ -33,29 +34,31 @@ struct ExpertIndex {
 /// Where a part begins in a tensor that holds parts of several kinds, one head after the other, and all rows of that
 /// tensor.
 struct Interleaved {
+  /// Rows of the tensor.
   size_t begin, rows;
 };
 
 /// A tensor by its name and its number of rows: outputs of a matrix, or elements of a vector. Names are those of the
 /// Llama lineage; tensor_names.h translates them.
 struct Part {
-  std::string name;
-  Axis rows;
-  size_t head_dim = 0;  ///< rows of each head, if RoPE rotates them
-  std::optional<ExpertIndex> expert = {};
-  Interleaved interleaved = {};  ///< in tensors whose names say that they are interleaved (Renaming)
-  bool transposed = false;       ///< stored as columns
+  std::string name;                        ///< within the layer
+  Axis rows;                               ///< outputs, with the label by which ranks partition them
+  size_t head_dim = 0;                     ///< rows of each head, if RoPE rotates them
+  std::optional<ExpertIndex> expert = {};  ///< unset: of no expert
+  Interleaved interleaved = {};            ///< in tensors whose names say that they are interleaved (Renaming)
+  bool transposed = false;                 ///< stored as columns
 };
 
 /// A tensor of floats with any number of axes.
 struct ArrayPart {
-  std::string name;
-  std::vector<uint64_t> shape;
-  std::optional<ExpertIndex> expert = {};
+  std::string name;                        ///< within the layer
+  std::vector<uint64_t> shape;             ///< outermost axis first
+  std::optional<ExpertIndex> expert = {};  ///< unset: of no expert
 };
 
 /// The centre of a vector's random values, and their largest distance from it.
 struct RandomRange {
+  /// Values are in [center - spread, center + spread].
   float center = 0.0f, spread = 0.1f;
 };
 
@@ -66,12 +69,13 @@ using Conversion = std::function<void(std::vector<float>&)>;
 /// of columns partitions them, each rank has the inputs of its own columns; where no label of rows does, all rows are
 /// partitioned alike and every rank is given all outputs.
 struct MatrixParameter {
-  Matrix* target;
-  Axis cols;
-  std::vector<Part> parts;
+  Matrix* target;                   ///< filled by loading; not owned
+  Axis cols;                        ///< terms of each sum
+  std::vector<Part> parts;          ///< one below the other
   std::optional<DType> dtype = {};  ///< its packed type, independent of the others; small, and every rank has all of it
   std::vector<Axis> row_axes = {};  ///< where the parts have more axes, or fewer, than each its own
 
+  /// Of all parts.
   size_t rows() const;
 };
 
@@ -79,17 +83,18 @@ struct MatrixParameter {
 /// cols] or, transposed, [count, cols, rows].
 struct BlocksParameter {
   std::vector<Matrix>* targets;  ///< those of each part that are `here`, one after the other
+  /// Blocks of each part, and columns of each block.
   size_t count, cols;
-  std::vector<Part> parts;
-  PartitionedRange here;  ///< numbers of the blocks that this rank has
+  std::vector<Part> parts;  ///< each of `count` blocks
+  PartitionedRange here;    ///< numbers of the blocks that this rank has
 };
 
 /// The elements of `parts`, row-major, joined and then converted.
 struct VectorParameter {
-  std::vector<float>* target;
-  std::vector<ArrayPart> parts;
-  RandomRange random;
-  Conversion convert = {};
+  std::vector<float>* target;     ///< filled by loading; not owned
+  std::vector<ArrayPart> parts;   ///< one after the other
+  RandomRange random;             ///< for RandomWeights
+  Conversion convert = {};        ///< null: none
   bool may_be_converted = false;  ///< some files store the converted values
   std::vector<Axis> axes = {};    ///< of the elements after conversion; none: every rank has all
 
@@ -102,14 +107,16 @@ enum class Assumption : uint8_t {
   kHeadsInGroups,  ///< value heads that share a key head are neighbours
 };
 
+/// One array of weights, and the tensors that it is made from.
 struct Parameter {
   std::optional<size_t> layer;  ///< the layer in whose names it is; of no layer: embedding, head and final norm
-  std::variant<MatrixParameter, BlocksParameter, VectorParameter> value;
+  std::variant<MatrixParameter, BlocksParameter, VectorParameter> value;  ///< matrix, blocks or vector
 };
 
 /// Refers to the weights that it lists, which must outlive it. Names are given without the layer's number.
 class ParameterList {
  public:
+  /// In the order in which they were added.
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
   /// Tensors that may be present if they are copies of others: name and original.
@@ -118,16 +125,20 @@ class ParameterList {
   /// Tensors that may be present and are not read: layer and name.
   const std::vector<std::pair<std::optional<size_t>, std::string>>& unused() const { return unused_; }
 
+  /// All that were added.
   const std::vector<Assumption>& assumptions() const { return assumptions_; }
 
   /// The rank whose part of each parameter is to be filled in. The list itself describes the whole parameters.
   const RankShare& share() const { return share_; }
+  /// See share().
   void SetShare(const RankShare& share) { share_ = share; }
 
   /// Layer that the parameters added from now on belong to.
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
+  /// Adds a matrix that is multiplied. `target` must outlive the list; `row_axes` as in MatrixParameter.
   void AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts, std::vector<Axis> row_axes = {});
+  /// Adds a matrix of a type of its own, which every rank has whole.
   void AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts, DType dtype);
   /// Makes room for as many matrices as are here; they are multiplied together, by Operations::BlockMatMul. `count` is
   /// the axis of the blocks of each part.
@@ -135,12 +146,17 @@ class ParameterList {
   /// `axes` are those of the elements after conversion; none: every rank has all.
   void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {},
                 std::vector<Axis> axes = {});
+  /// Adds the vectors of `parts`, joined: each part is a tensor of its rows' size.
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {});
+  /// Adds the weight of a norm; with `unit_offset` the model multiplies by one plus it.
   void AddNorm(std::vector<float>& target, std::string_view name, Axis size, bool unit_offset);
   /// The factor of time steps, given as a logarithm.
   void AddDecay(std::vector<float>& target, std::string name, Axis size, RandomRange random);
+  /// Notes what the model relies on; loading refuses files that break it.
   void Assume(Assumption assumption) { assumptions_.push_back(assumption); }
+  /// Allows a tensor of the present layer that is not read.
   void AllowUnused(std::string name) { unused_.emplace_back(layer_, std::move(name)); }
+  /// Allows a tensor that is a copy of another.
   void AllowCopy(std::string name, std::string original) { copies_.emplace_back(std::move(name), std::move(original)); }
 
  private:

@@ -29,8 +29,9 @@ namespace skald {
 /// Most bytes before the tensors that are read. Their decoded form takes a few times as much memory at worst.
 inline constexpr size_t kMaxGgufHeader = 100'000'000;
 
+/// A tensor's place in a GGUF file.
 struct GgufTensor {
-  std::string name;
+  std::string name;             ///< as the file spells it
   const GgufType* type;         ///< of kGgufTypes
   std::vector<uint64_t> shape;  ///< outermost axis first
   size_t begin, size;           ///< bytes of the file
@@ -58,8 +59,10 @@ Result<GgufContents> ParseGguf(const std::string& file, std::span<const std::byt
 /// One mapped file and its tensors. Move-only; views stay valid when it moves.
 class GgufFile {
  public:
+  /// Maps and checks a file. Errors: those of MappedFile and of ParseGguf.
   static Result<GgufFile> Open(const std::filesystem::path& path);
 
+  /// Views of the file: valid as long as this.
   const GgufMetadata& metadata() const { return contents_.metadata; }
 
   size_t size() const { return contents_.tensors.size(); }

@@ -48,9 +48,11 @@ using GgufValue = std::variant<nlohmann::json, GgufArray>;
 /// A view of an array that was checked: its elements can all be decoded.
 class GgufArray {
  public:
+  /// `bytes` hold `size` elements and were checked.
   GgufArray(GgufValueType type, uint64_t size, std::span<const std::byte> bytes)
       : type_(type), size_(size), bytes_(bytes) {}
 
+  /// Of all elements.
   GgufValueType type() const { return type_; }
   uint64_t size() const { return size_; }
 

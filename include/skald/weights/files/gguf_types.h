@@ -14,8 +14,9 @@ namespace skald {
 
 /// A row of a tensor is a sequence of blocks, each so many elements in so many bytes.
 struct GgufType {
-  uint32_t id;
-  std::string_view name;
+  uint32_t id;            ///< ggml's number
+  std::string_view name;  ///< ggml's, in capitals
+  /// Elements and bytes of a block.
   uint32_t block_elements, block_bytes;
 };
 

@@ -36,6 +36,7 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
+  /// The whole file, or its part; valid as long as this.
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
 
   /// Asks the system to fetch these bytes. Only a hint; errors are ignored.

@@ -34,7 +34,7 @@ inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 /// The tensors of a safetensors file, by its header. Offsets count from `data_begin`, a position in the file.
 struct SafetensorsContents {
   std::vector<SafetensorsEntry> entries;  ///< sorted by name
-  size_t data_begin = 0;
+  size_t data_begin = 0;                  ///< bytes
 };
 
 /// Parses and checks the whole header of a file image. `file` names it in errors, which are all
@@ -44,10 +44,12 @@ Result<SafetensorsContents> ParseSafetensors(const std::string& file, std::span<
 /// One mapped file and its tensors. Move-only; views stay valid when it moves.
 class SafetensorsFile {
  public:
+  /// Maps and checks a file. Errors: those of MappedFile and of ParseSafetensors.
   static Result<SafetensorsFile> Open(const std::filesystem::path& path);
 
   size_t size() const { return contents_.entries.size(); }
 
+  /// Whether the file has a tensor of that name.
   bool Contains(std::string_view name) const;
 
   /// Returns tensor `index` in the order of names.

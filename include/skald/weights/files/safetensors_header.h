@@ -17,9 +17,9 @@ namespace skald {
 
 /// One tensor in the header. Offsets are bytes from the start of the data section.
 struct SafetensorsEntry {
-  std::string name;
-  std::string dtype_name;
-  std::vector<uint64_t> shape;
+  std::string name;             ///< as the file spells it
+  std::string dtype_name;       ///< the file's spelling: "BF16", "I64", ...
+  std::vector<uint64_t> shape;  ///< outermost axis first; [] is a scalar
   uint64_t begin = 0, end = 0;
 };
 

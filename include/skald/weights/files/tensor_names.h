@@ -40,25 +40,26 @@ struct RowLayout {
 /// them post_attention_layernorm.) "mlp.gate" is the router of a mixture of experts and "mlp.experts.gate_proj" the
 /// gate projection of one of them.
 struct Renaming {
+  /// As described above; constants.
   std::string_view ours, theirs;
-  RowLayout layout = {};
+  RowLayout layout = {};  ///< of tensors with the name `theirs`
 };
 
 /// A tensor's name, and the layout of its rows.
 struct Spelling {
-  std::string name;
-  RowLayout layout = {};
+  std::string name;       ///< as a file may spell it
+  RowLayout layout = {};  ///< of tensors of that name
 };
 
 /// How a family names the tensors of its language models. Multimodal checkpoints put them under a prefix, which changed
 /// over time, beside a vision part that Skald does not read.
 struct TensorNames {
-  std::string_view body;  ///< before the embedding, the layers and the final norm
-  std::string_view head;  ///< before the output head's "weight"
-  std::string_view embedding = "embed_tokens.weight";
-  std::string_view final_norm = "norm.";  ///< of the final norm, before "weight" and the like
-  std::string_view layers = "layers.";
-  std::span<const Renaming> renamings = {};  ///< of names within a layer
+  std::string_view body;                               ///< before the embedding, the layers and the final norm
+  std::string_view head;                               ///< before the output head's "weight"
+  std::string_view embedding = "embed_tokens.weight";  ///< after `body`
+  std::string_view final_norm = "norm.";               ///< of the final norm, before "weight" and the like
+  std::string_view layers = "layers.";                 ///< after `body`; a layer's number and a point follow
+  std::span<const Renaming> renamings = {};            ///< of names within a layer
 
   /// Norms that multiply by one plus their parameter are stored with the one added, decays as the factor itself.
   bool stores_converted = false;

@@ -18,7 +18,7 @@ namespace skald {
 
 /// Points into the checkpoint that it came from, which must outlive it.
 struct TensorView {
-  std::string_view name;
+  std::string_view name;                ///< as the file spells it
   std::string_view dtype_name;          ///< the file's spelling: "BF16", "I64", ...
   std::optional<DType> dtype;           ///< empty if parameters never have that type, or there is a format
   std::span<const uint64_t> shape;      ///< outermost axis first; [] is a scalar

@@ -53,9 +53,9 @@ inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path
 
 /// The checkpoint that LoadThroughCache loads.
 struct CachedCheckpoint {
-  const std::filesystem::path& path;
-  std::string_view name;  ///< of the model, for people
-  uint64_t model;         ///< Fingerprint of its ModelSpec
+  const std::filesystem::path& path;  ///< a folder or a file
+  std::string_view name;              ///< of the model, for people
+  uint64_t model;                     ///< Fingerprint of its ModelSpec
 };
 
 namespace internal {

@@ -34,16 +34,20 @@ class PackedFile {
   static Result<std::shared_ptr<const PackedFile>> Open(const std::filesystem::path& path,
                                                         MappedFile::Use use = MappedFile::Use::kKeep);
 
+  /// As the file has it.
   const PackedTable& table() const { return table_; }
+  /// As given to Open.
   const std::filesystem::path& path() const { return path_; }
 
   /// The file's status when it was opened: see MappedFile.
   const struct stat& status() const { return map_.status(); }
+  /// As MappedFile::is_trusted.
   bool is_trusted() const { return map_.is_trusted(); }
 
   /// Changes whenever anything in the header or the table does.
   uint64_t header_checksum() const;
 
+  /// The bytes of a range of table(); valid as long as this.
   std::span<const std::byte> BytesOf(const PackedRange& range) const;
 
   /// Tells the system that these bytes of the file are needed soon.

@@ -21,45 +21,53 @@
 
 namespace skald {
 
+/// The first bytes of a packed file, in this machine's order of bytes.
 struct PackedHeader {
-  static constexpr std::array<char, 8> kMagic = {'S', 'k', 'a', 'l', 'd', 'P', 'k', 'd'};
+  static constexpr std::array<char, 8> kMagic = {'S', 'k', 'a', 'l', 'd', 'P', 'k', 'd'};  ///< the file's first bytes
+  /// Values of byte_order and format_version.
   static constexpr uint32_t kByteOrder = 0x01020304, kFormatVersion = 2;
 
-  std::array<char, 8> magic = kMagic;
+  std::array<char, 8> magic = kMagic;  ///< kMagic
+  /// As the constants say.
   uint32_t byte_order = kByteOrder, format_version = kFormatVersion;
+  /// Of the order of elements in packed matrices; reserved.
   uint32_t layout_version = kPackedLayoutVersion, zero = 0;
+  /// Of the table after this header; of the whole file.
   uint64_t table_bytes = 0, file_bytes = 0;
-  uint64_t table_checksum = 0;
-  uint64_t checksum = 0;  ///< of all fields above
+  uint64_t table_checksum = 0;  ///< XXH64 of the table
+  uint64_t checksum = 0;        ///< of all fields above
 };
 
 static_assert(sizeof(PackedHeader) == 56);
 
 /// Bytes of the file, and their checksum.
 struct PackedRange {
+  /// From the file's beginning; bytes; XXH64 of them.
   uint64_t offset = 0, bytes = 0, checksum = 0;
 };
 
 /// A matrix [rows, cols], or a vector of `rows` floats, with cols = 0.
 struct PackedParameter {
+  /// Elements; see above.
   uint64_t rows = 0, cols = 0;
   uint64_t dtype = 0;  ///< the number of a DType
-  PackedRange range;
+  PackedRange range;   ///< of its packed elements
 };
 
 /// A small file that belongs to the model, such as its tokenizer.
 struct PackedAttachment {
-  std::string name;
-  PackedRange range;
+  std::string name;   ///< the attachment's, unique in the file
+  PackedRange range;  ///< of its content
 };
 
+/// The table after the header: what the file has, and where.
 struct PackedTable {
-  std::string name;           ///< of the model, for people
-  std::string source;         ///< the source of the weights (packed_source.h)
-  uint64_t model = 0;         ///< Fingerprint of its ModelSpec
-  DType dtype = DType::kF32;  ///< the type that the weights were loaded as
-  std::vector<PackedAttachment> attachments;
-  std::vector<PackedParameter> parameters;  ///< in the order of ForEachArray
+  std::string name;                           ///< of the model, for people
+  std::string source;                         ///< the source of the weights (packed_source.h)
+  uint64_t model = 0;                         ///< Fingerprint of its ModelSpec
+  DType dtype = DType::kF32;                  ///< the type that the weights were loaded as
+  std::vector<PackedAttachment> attachments;  ///< in any order
+  std::vector<PackedParameter> parameters;    ///< in the order of ForEachArray
 };
 
 namespace internal {

@@ -31,8 +31,8 @@ using PackFunction = void (*)(std::span<const PackSource> sources, size_t panel_
 
 /// Packs matrices of one type.
 struct WeightPacker {
-  DType type;
-  internal::PackFunction pack_panels;
+  DType type;                          ///< of the matrices
+  internal::PackFunction pack_panels;  ///< packs some panels of kLanes rows, from any sources
 };
 
 namespace internal {

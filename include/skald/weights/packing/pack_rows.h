@@ -22,9 +22,9 @@ namespace skald {
 
 /// A row-major [rows, cols] tensor that becomes the next `rows` rows of a stacked matrix.
 struct PackSource {
-  const std::byte* bytes;  ///< of any alignment
-  DType dtype;             ///< kF32, kF16 or kBF16; not read if there is a `format`
-  size_t rows;
+  const std::byte* bytes;               ///< of any alignment
+  DType dtype;                          ///< kF32, kF16 or kBF16; not read if there is a `format`
+  size_t rows;                          ///< outputs
   const GroupFormat* format = nullptr;  ///< of a group-quantised tensor; `cols` is a multiple of its block_elements
 };
 

@@ -19,19 +19,19 @@ inline constexpr size_t kCodeGroup = 16;
 
 /// weight[i] = scale * codes[i] + offset, as real numbers: decoding a file's block to groups does not round.
 struct CodeGroup {
-  float scale;
-  float offset;  ///< 0 for types without a minimum
-  int8_t codes[kCodeGroup];
+  float scale;               ///< see above
+  float offset;              ///< 0 for types without a minimum
+  int8_t codes[kCodeGroup];  ///< see above
 };
 
 /// weight[i] = scale * scales[i / kCodeGroup] * (codes[i] - zero) - minimum * minima[i / kCodeGroup]
 struct CodeBlock {
-  static constexpr size_t kWeights = 256;
-  float scale, minimum;  ///< binary16 except Q6A's; if codes count from below zero there is no minimum
-  int8_t scales[kWeights / kCodeGroup];
+  static constexpr size_t kWeights = 256;  ///< of a block
+  float scale, minimum;                   ///< binary16 except Q6A's; if codes count from below zero there is no minimum
+  int8_t scales[kWeights / kCodeGroup];   ///< see above
   uint8_t minima[kWeights / kCodeGroup];  ///< below 128
-  uint8_t codes[kWeights];
-  uint8_t zero;
+  uint8_t codes[kWeights];                ///< see above
+  uint8_t zero;                           ///< see above
 };
 
 /// Writes a block as groups. Their scales are products of an 11-bit number (binary16) and one of at most 8 bits, which

@@ -20,6 +20,7 @@ namespace skald {
 /// to PaddedK, with zeros. If the matrix is divided among ranks, the rows that are here. Move-only; safe for concurrent
 /// reads.
 struct Matrix {
+  /// Outputs that are here; terms of each.
   size_t rows = 0, cols = 0;
   size_t padded_cols = 0;                         ///< PaddedK: the `padded_k` of kernels
   DType dtype = DType::kBF16;                     ///< any but kF16
@@ -27,6 +28,7 @@ struct Matrix {
   std::shared_ptr<const Division> division = {};  ///< null: the matrix is whole
 
   Matrix() = default;
+  /// Allocates a matrix of zeros. Throws std::bad_alloc.
   Matrix(size_t num_rows, size_t num_cols, DType type);
 
   /// The same with existing elements. `bytes` must have BytesOf(num_rows, num_cols, type).
@@ -44,17 +46,21 @@ struct Matrix {
     HWY_DASSERT(kDTypeOf<T> == dtype);
     return reinterpret_cast<const T*>(data.data());
   }
+  /// As above, for a matrix that allocated its elements.
   template <class T>
   T* As() {
     HWY_DASSERT(kDTypeOf<T> == dtype);
     return reinterpret_cast<T*>(data.data());
   }
 
+  /// Whether ranks exchange the outputs of a multiplication by it.
   bool gathers_outputs() const { return division != nullptr && !division->output_begins.empty(); }
+  /// Whether ranks have their own columns of the inputs, and exchange them for a multiplication.
   bool gathers_inputs() const { return division != nullptr && !division->input_begins.empty(); }
   /// Outputs of a multiplication, including those that other ranks compute and this one gets.
   size_t outputs() const { return gathers_outputs() ? division->output_begins.back() : rows; }
 
+  /// Panels of kLanes rows, the padded one included.
   size_t NumPanels() const;
 };
 

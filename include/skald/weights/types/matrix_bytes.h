@@ -24,6 +24,7 @@ class MatrixBytes {
   /// Refers to `bytes`, which must not change and must live as long as `owner` is held.
   MatrixBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
+  /// Valid as long as this or its owner.
   const std::byte* data() const { return bytes_.data(); }
   /// For filling allocated bytes; null for bytes with another owner.
   std::byte* data() { return owned_.data(); }
