@@ -107,7 +107,7 @@ namespace internal {
 class FingerprintVisitor final : public FieldVisitor {
  public:
   constexpr FingerprintVisitor() = default;
-  constexpr ~FingerprintVisitor() override = default;
+  constexpr ~FingerprintVisitor() override {}  // NOLINT: g++ 12 needs it spelled out to run it while compiling
 
   constexpr void Integer(std::string_view name, int64_t value) override { Name(name).Add(value); }
   constexpr void Real(std::string_view name, double value) override { Name(name).Add(value); }
