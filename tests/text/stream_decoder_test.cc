@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "skald/tokenizers/detail/text_of_id.h"
 #include "skald/tokenizers/stream_decoder.h"
 
 #include <array>
