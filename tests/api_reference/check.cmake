@@ -7,12 +7,15 @@
 # The rooms of include/skald whose every public entity has a docstring. In the others an entity may lack one; what a
 # docstring says is checked everywhere.
 set(documented_rooms
-  cache constraints distributed engine model open sampling store templates tokenizers weights)
+  base cache constraints distributed engine model open sampling store templates tokenizers weights)
 
 # Names that mean the same wherever they are: copying, comparing and iterating.
-set(understood "operator|begin|end|size|empty")
+set(understood "operator|begin|end|size|empty|data")
 # Names that one file describes for all classes that have them: ROOM:NAMES:FILE. The file must have the name.
 set(described
+  "base:share|AllGather|Broadcast|Wait:base/ranks/communicator.h"
+  "base:num_workers|Run:base/threads/executor.h"
+  "base:k[A-Z][A-Za-z]*|low|high|codes|scales|offsets|scale|minimum|minima|both|unused:base/numbers/group_types.h"
   "distributed:share|AllGather|Broadcast|Wait:base/ranks/communicator.h"
   "families:k[A-Z][A-Za-z0-9]*|Layers|Spec:families/config/model_config.h"
   "kernels:[A-Z][A-Za-z]*:kernels/args.h"
@@ -52,7 +55,7 @@ endfunction()
 
 list(JOIN documented_rooms "|" documented_rooms)
 string(REPLACE ";" "," warnings "${warnings}")
-string(REGEX REPLACE "[][]" "" warnings "${warnings}")
+string(REGEX REPLACE "[][]" " " warnings "${warnings}")
 string(REPLACE "\n" ";" warnings "${warnings}")
 set(problems "")
 set(undocumented 0)

@@ -37,6 +37,7 @@ void AskForHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t byte
 /// Tag: the memory is not zeroed, because the caller fills it.
 struct Unfilled {};
 
+/// An array of elements at a multiple of kAlignment, or of a huge page if it is that large. Move-only; owns its memory.
 template <class T>
 class AlignedBuffer {
   static_assert(std::is_trivially_copyable_v<T>);

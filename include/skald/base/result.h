@@ -38,20 +38,21 @@ enum class ErrorCode {
 
 /// Facts that a program can act on, as far as they are known where the error arises; the message is for people.
 struct ErrorFacts {
-  std::optional<size_t> sequence = {};         ///< index in the batch
-  std::optional<uint64_t> needed_tokens = {};  ///< tokens requested, and tokens that there was room for
-  std::optional<uint64_t> available_tokens = {};
-  std::optional<uint64_t> needed_bytes = {};
-  std::optional<uint64_t> available_bytes = {};
-  std::optional<uint32_t> resume_point = {};  ///< the nearest earlier position that Truncate can go to
+  std::optional<size_t> sequence = {};            ///< index in the batch
+  std::optional<uint64_t> needed_tokens = {};     ///< tokens requested, and tokens that there was room for
+  std::optional<uint64_t> available_tokens = {};  ///< see needed_tokens
+  std::optional<uint64_t> needed_bytes = {};      ///< bytes requested, and bytes that there was room for
+  std::optional<uint64_t> available_bytes = {};   ///< see needed_bytes
+  std::optional<uint32_t> resume_point = {};      ///< the nearest earlier position that Truncate can go to
 
   friend bool operator==(const ErrorFacts&, const ErrorFacts&) = default;
 };
 
+/// Why a call failed.
 struct Error {
-  ErrorCode code;
-  std::string message;
-  ErrorFacts facts = {};
+  ErrorCode code;         ///< the kind of failure, for programs
+  std::string message;    ///< a sentence that names the thing and what was expected, for people
+  ErrorFacts facts = {};  ///< those that are known
 };
 
 #if defined(__cpp_lib_expected)

@@ -36,7 +36,9 @@ class FdStream {
   /// Errors contain `name`.
   FdStream(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
 
+  /// Writes all of `bytes`. Errors: kResourceExhausted if the disk is full, else kFailedPrecondition.
   Result<void> Write(std::span<const std::byte> bytes) { return internal::WriteAll(fd_, name_, bytes); }
+  /// Reads all of `bytes`. Errors: kDataLoss if the stream ends before, kFailedPrecondition.
   Result<void> Read(std::span<std::byte> bytes) { return internal::ReadAll(fd_, name_, bytes); }
 
  private:
@@ -47,8 +49,10 @@ class FdStream {
 /// A regular file to be read; for pipes and devices use FdStream. Move-only.
 class FileSource {
  public:
+  /// Opens a file. Errors: kNotFound; kInvalidArgument if it is not a regular file; kFailedPrecondition.
   static Result<FileSource> Open(const std::filesystem::path& path);
 
+  /// Reads all of `bytes`, from where the last call ended. Errors as FdStream::Read.
   Result<void> Read(std::span<std::byte> bytes) { return internal::ReadAll(file_.get(), name_, bytes); }
 
  private:
@@ -86,6 +90,7 @@ class FileSink {
       : file_(std::move(other.file_)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, "")) {}
   ~FileSink();
 
+  /// Appends all of `bytes`.
   Result<void> Write(std::span<const std::byte> bytes);
 
   /// Publishes the file. May be called once. After an error the previous file is unchanged, unless only the folder's

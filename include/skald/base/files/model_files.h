@@ -15,12 +15,13 @@
 
 namespace skald {
 
+/// The files of one checkpoint.
 struct ModelFiles {
   /// The files with parameters, at least one; shards in the order of their names.
   std::vector<std::filesystem::path> weights;
   /// The file that lists the shards, and its content; empty if there is a single file.
   std::filesystem::path index = {};
-  ShardIndex shards = {};
+  ShardIndex shards = {};  ///< which tensor is in which shard; empty if there is no index
 
   /// All files, in the order of their names.
   std::vector<std::filesystem::path> all() const;

@@ -66,11 +66,14 @@ concept AnyActivation = std::same_as<F, Activation> || OwnActivation<F>;
 /// outlive it.
 class ActivationRef {
  public:
+  /// One of ours.
   constexpr ActivationRef(Activation activation) : activation_(activation) {}  // NOLINT: an activation is one
+  /// A user's own function, which must outlive this.
   template <OwnActivation F>
   constexpr ActivationRef(const F& function)  // NOLINT: the same
       : function_(&function), activate_(&Activate<F>), gate_(&Gate<F>) {}
 
+  /// Whether it is a user's own function.
   constexpr bool is_own() const { return function_ != nullptr; }
 
   /// Which of ours it is, where it is one of them.

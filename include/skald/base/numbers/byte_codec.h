@@ -16,8 +16,10 @@
 
 namespace skald {
 
+/// Plain data as bytes, in the order of the calls. Calls throw std::bad_alloc.
 class ByteWriter {
  public:
+  /// Appends the bytes of a trivially copyable value.
   template <class T>
   void Put(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -32,6 +34,7 @@ class ByteWriter {
     Append(std::as_bytes(values));
   }
 
+  /// Valid until the next call.
   const std::vector<std::byte>& bytes() const { return bytes_; }
 
  private:
@@ -43,12 +46,15 @@ class ByteWriter {
 /// After a failed read all later ones fail too, and return zeros or empty values; check ok() at the end.
 class ByteReader {
  public:
+  /// Reads `bytes`, which must outlive this.
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
+  /// Whether all reads so far succeeded.
   bool ok() const { return ok_; }
   /// True when everything was read and nothing is left.
   bool Finished() const { return ok_ && rest_.empty(); }
 
+  /// Reads a value as Put wrote it.
   template <class T>
   T Get() {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -57,6 +63,7 @@ class ByteReader {
     return value;
   }
 
+  /// Reads a list as PutList wrote it. Throws std::bad_alloc.
   template <class T>
   std::vector<T> GetList() {
     return GetElements<T>(GetCount(sizeof(T)));

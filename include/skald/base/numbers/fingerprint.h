@@ -16,6 +16,7 @@ namespace skald {
 /// FNV-1a (Fowler, Noll and Vo) over the bytes of every number that is added, as 64 bits, lowest byte first.
 class Fingerprint64 {
  public:
+  /// A number counts as 64 bits.
   template <class T>
   requires std::integral<T> || std::is_enum_v<T>
   constexpr Fingerprint64& Add(T value) {
@@ -26,6 +27,7 @@ class Fingerprint64 {
   /// A float counts as the double of the same value.
   constexpr Fingerprint64& Add(double value) { return Add(std::bit_cast<uint64_t>(value)); }
 
+  /// Of all numbers so far.
   constexpr uint64_t value() const { return hash_; }
 
  private:

@@ -82,8 +82,11 @@ struct QuantizedRows {
   float* scales;    ///< [rows / height][blocks][height]
   int16_t* sums;    ///< [rows / height][padded_k / 32][height][2]: the sums of 16 codes
 
+  /// See `height`.
   static constexpr size_t Height(size_t rows) { return rows == 1 ? 1 : rows <= 8 ? 8 : kLanes; }
+  /// Scales of a row of `padded_k` terms.
   static constexpr size_t Blocks(size_t padded_k) { return RoundUp(padded_k, kActivationBlock) / kActivationBlock; }
+  /// Bytes of memory for so many rows, with codes, scales and sums.
   static constexpr size_t Bytes(size_t rows, size_t padded_k) {
     const size_t words = padded_k / 4 + Blocks(padded_k) + padded_k / kActivationGroup;
     return RoundUp(RoundUp(rows, Height(rows)) * words * 4, kAlignment);
@@ -94,7 +97,9 @@ struct QuantizedRows {
 
   /// The address of term k of a row; k is a multiple of the array's granularity.
   int8_t* CodesAt(size_t row, size_t k) const;
+  /// The scale of the block of kActivationBlock terms that k begins.
   float* ScaleAt(size_t row, size_t k) const;
+  /// The sum of the kActivationSum codes that k begins.
   int16_t* SumAt(size_t row, size_t k) const;
 };
 

@@ -5,8 +5,11 @@
 // neighbouring k of one output in a lane. Each group of codes is stored near its scales, so that weights are read in
 // order and each byte once. The padding of N and K has scales and codes of zero.
 //
-// A type gives the number of terms of a pack and of a group (kTerms, kGroup). Codes are [group][k / 4][output][k % 4]
-// in bytes, or in fewer bits as in CodePlanes.
+// A type gives its DType (kType), the terms of a pack and of a group (kTerms, kGroup), the groups of a pack (kGroups),
+// the bits of a code (kCodeBits), the code that means zero (kZero), and where codes are indices the values (kValues).
+// Its arrays: codes, [group][k / 4][output][k % 4] in bytes, or in fewer bits as in CodePlanes; scales and offsets,
+// [group][output]; or for two levels scale and minimum, [output], and scales and minima (or both in one byte),
+// [group][output]. An array `unused` is padding to whole cache lines.
 
 #ifndef SKALD_BASE_NUMBERS_GROUP_TYPES_H_
 #define SKALD_BASE_NUMBERS_GROUP_TYPES_H_
@@ -31,6 +34,7 @@ inline constexpr size_t kGroupPadding = 64;
 /// Codes of kBits bits of kPlaneTerms neighbouring terms of 16 outputs: kRows rows of four terms each, whose bits are
 /// stored apart. The low plane has two bits of each code, or four for codes of at least four bits; the first rows have
 /// the lowest bits of its bytes. The remaining bits are in the high plane, all rows in one byte, the first one lowest.
+/// kHighBits is the bits of a code in the high plane, kLowBits those in the low one, which has kLowRows rows.
 template <size_t kPlaneTerms, size_t kBits>
 struct CodePlanes {
   static constexpr size_t kTerms = kPlaneTerms, kRows = kTerms / 4, kLowBits = kBits < 4 ? 2 : 4;
@@ -39,6 +43,7 @@ struct CodePlanes {
   uint8_t low[kLowRows][kLanes][4];
   uint8_t high[1][kLanes][4];
 };
+/// Codes that fill the low plane have no high one.
 template <size_t kPlaneTerms, size_t kBits>
 requires(kBits == 2 || kBits == 4)  //
     struct CodePlanes<kPlaneTerms, kBits> {
@@ -58,26 +63,31 @@ struct GroupType {
 // weight = scale * (code - kZero) + offset. A scale or offset is a float, in binary16 or, in one byte, the exponent of
 // a power of two. GGUF has types of the same names, except Q8A, in another order.
 
+/// 8-bit codes, a scale for 32 terms.
 struct Q8_0 : GroupType<DType::kQ8_0, 64, 32, 8> {
   uint16_t scales[kGroups][kLanes];
   int8_t codes[kGroups][kGroup / 4][kLanes][4];
 };
 
+/// 4-bit codes, a scale for 32 terms.
 struct Q4_0 : GroupType<DType::kQ4_0, 64, 32, 4, 8> {
   uint16_t scales[kGroups][kLanes];
   CodePlanes<32, 4> codes[kGroups];
 };
 
+/// 4-bit codes, a scale and an offset for 32 terms.
 struct Q4_1 : GroupType<DType::kQ4_1, 64, 32, 4> {
   uint16_t scales[kGroups][kLanes], offsets[kGroups][kLanes];
   CodePlanes<32, 4> codes[kGroups];
 };
 
+/// 5-bit codes, a scale for 32 terms.
 struct Q5_0 : GroupType<DType::kQ5_0, 64, 32, 5, 16> {
   uint16_t scales[kGroups][kLanes];
   CodePlanes<32, 5> codes[kGroups];
 };
 
+/// 5-bit codes, a scale and an offset for 32 terms.
 struct Q5_1 : GroupType<DType::kQ5_1, 64, 32, 5> {
   uint16_t scales[kGroups][kLanes], offsets[kGroups][kLanes];
   CodePlanes<32, 5> codes[kGroups];
@@ -116,24 +126,28 @@ struct Q2_K : GroupType<DType::kQ2_K, 256, 16, 2> {
   CodePlanes<16, 2> codes[16];
 };
 
+/// 3-bit codes, a number for 16 terms.
 struct Q3_K : GroupType<DType::kQ3_K, 256, 16, 3, 4> {
   uint16_t scale[kLanes], unused[kLanes];
   int8_t scales[kGroups][kLanes];
   CodePlanes<32, 3> codes[8];
 };
 
+/// 4-bit codes, two numbers for 32 terms.
 struct Q4_K : GroupType<DType::kQ4_K, 256, 32, 4> {
   uint16_t scale[kLanes], minimum[kLanes];
   uint8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
   CodePlanes<32, 4> codes[8];
 };
 
+/// 5-bit codes, two numbers for 32 terms.
 struct Q5_K : GroupType<DType::kQ5_K, 256, 32, 5> {
   uint16_t scale[kLanes], minimum[kLanes];
   uint8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
   CodePlanes<32, 5> codes[8];
 };
 
+/// 6-bit codes, a number for 16 terms.
 struct Q6_K : GroupType<DType::kQ6_K, 256, 16, 6, 32> {
   uint16_t scale[kLanes], unused[kLanes];
   int8_t scales[kGroups][kLanes];

@@ -46,19 +46,19 @@ constexpr std::string_view NameOf(RopeScaling scaling) {
 /// Rotary position embedding, Su et al. 2021 (arXiv:2104.09864), in the half-split layout: element i of a head
 /// is rotated together with element i + head_dim / 2.
 struct RopeSpec {
-  double base = 10000.0;
-  RopeScaling scaling = RopeScaling::kNone;
-  double factor = 1.0;
-  double low_frequency_factor = 1.0;  ///< kLlama3, kYarn: turns within original_context at the ramp's ends
-  double high_frequency_factor = 4.0;
-  double original_context = 8192.0;  ///< kLlama3, kLongRope, kYarn: context of the first training
+  double base = 10000.0;                     ///< pair i of n turns by base^(-i / n) radians for each position
+  RopeScaling scaling = RopeScaling::kNone;  ///< how the angles are stretched for longer contexts
+  double factor = 1.0;                       ///< of that stretching
+  double low_frequency_factor = 1.0;         ///< kLlama3, kYarn: turns within original_context at the ramp's ends
+  double high_frequency_factor = 4.0;        ///< see low_frequency_factor
+  double original_context = 8192.0;          ///< kLlama3, kLongRope, kYarn: context of the first training
   /// kLongRope, [rotary_dim / 2]. A model may also have short factors, for conversations of at most original_context
   /// tokens. A cache's token limit decides which ones it uses, see RopeFor.
   std::vector<float> factors = {};
-  std::vector<float> short_factors = {};
-  float attention_factor = 1.0f;  ///< cosines and sines are multiplied by it
-  bool whole_ramp = false;        ///< kYarn: the ramp begins and ends at integral indices of frequencies
-  int turning_pairs = 0;          ///< kProportional
+  std::vector<float> short_factors = {};  ///< see factors
+  float attention_factor = 1.0f;          ///< cosines and sines are multiplied by it
+  bool whole_ramp = false;                ///< kYarn: the ramp begins and ends at integral indices of frequencies
+  int turning_pairs = 0;                  ///< kProportional
 
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
 

@@ -23,7 +23,9 @@ class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new()) {}
 
+  /// Adds bytes. Errors come with Finish.
   Sha256& Update(std::span<const std::byte> bytes);
+  /// Adds the bytes of a text.
   Sha256& Update(std::string_view text) { return Update(std::as_bytes(std::span(text))); }
 
   /// Returns the digest of all bytes so far and starts again. Error: kResourceExhausted if libcrypto failed at this or

@@ -38,6 +38,7 @@ concept Communicator = requires(C& ranks, const C& same, std::span<std::byte> al
 /// A Communicator without its type, which the caller keeps alive: code that uses it is compiled once.
 class CommunicatorRef {
  public:
+  /// Refers to `ranks`, which must outlive all copies of this.
   template <Communicator C>
   requires(!std::same_as<C, CommunicatorRef>) explicit CommunicatorRef(C& ranks)
       : object_(std::addressof(ranks)),

@@ -14,8 +14,8 @@ namespace skald {
 
 /// One rank among all.
 struct RankShare {
-  size_t rank = 0;
-  size_t ranks = 1;
+  size_t rank = 0;   ///< less than `ranks`
+  size_t ranks = 1;  ///< that compute together; 1: no ranks
 
   friend constexpr bool operator==(const RankShare&, const RankShare&) = default;
 };
@@ -25,6 +25,7 @@ struct PartitionedRange {
   size_t begin, end;
 
   constexpr size_t size() const { return end - begin; }
+  /// Whether an item is in the range.
   constexpr bool Contains(size_t item) const { return item >= begin && item < end; }
 };
 
@@ -48,10 +49,11 @@ struct Axis {
   /// How many ranks may share a unit if there are fewer units than ranks. Each has one of at least as many parts of it,
   /// or a copy of the unit.
   size_t sharers = 1;
-  bool is_copied = false;
-  size_t tiles = 1;  ///< of equal size, one after the other, each of which has all units
+  bool is_copied = false;  ///< a rank with a part of a unit has all of it, as the other ranks that share it
+  size_t tiles = 1;        ///< of equal size, one after the other, each of which has all units
 
   constexpr Axis() = default;
+  /// An axis of `elements` elements; the other values as the members.
   constexpr Axis(size_t elements, size_t of_units = 0, size_t most_sharers = 1,
                  bool copied = false)  // NOLINT: a number
       : size(elements), units(of_units), sharers(most_sharers), is_copied(copied) {}
@@ -64,6 +66,7 @@ struct Axis {
     return all;
   }
 
+  /// One of the tiles.
   constexpr Axis Tile() const { return {size / tiles, units, sharers, is_copied}; }
 };
 

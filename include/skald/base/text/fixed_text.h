@@ -14,11 +14,12 @@ namespace skald {
 
 class FixedText {
  public:
-  static constexpr size_t kMaxSize = 63;
+  static constexpr size_t kMaxSize = 63;  ///< bytes
 
   constexpr FixedText() = default;
   /// Cuts off everything beyond kMaxSize.
   constexpr FixedText(const char* text) : FixedText(std::string_view(text)) {}  // NOLINT: a text is a FixedText
+  /// Cuts off everything beyond kMaxSize.
   constexpr FixedText(std::string_view text) : size_(std::min(text.size(), kMaxSize)) {  // NOLINT: likewise
     std::copy_n(text.begin(), size_, text_.begin());
   }

@@ -14,11 +14,14 @@ namespace skald {
 
 enum class Author : char { kTemplate = 't', kMessage = 'm' };
 
+/// A text with the author of each byte.
 class MarkedText {
  public:
   MarkedText() = default;
+  /// A text of one author. Throws std::bad_alloc, as the calls that append do.
   MarkedText(std::string_view text, Author author) : text_(text), authors_(text.size(), static_cast<char>(author)) {}
 
+  /// Without the authors. Valid until the text changes.
   const std::string& text() const { return text_; }
   size_t size() const { return text_.size(); }
   bool empty() const { return text_.empty(); }
@@ -29,8 +32,10 @@ class MarkedText {
   /// Whether templates wrote all of the `count` bytes from `begin`, or all bytes to the end if there are fewer.
   bool IsTemplates(size_t begin, size_t count) const;
 
+  /// Appends a text of one author.
   void Append(std::string_view text, Author author);
 
+  /// Appends a text with its authors.
   void Append(const MarkedText& other);
 
   /// Appends `count` bytes of `other` from `begin`, which is at most its size, or all bytes to the end if there are
@@ -39,6 +44,7 @@ class MarkedText {
 
   /// Reserves room for so many bytes in all.
   void Reserve(size_t bytes);
+  /// Bytes that the text can have before it is moved to other memory.
   size_t capacity() const { return text_.capacity(); }
 
   /// The `count` bytes from `begin`, which is at most size(), or all bytes to the end if there are fewer.

@@ -23,9 +23,10 @@ enum class Utf8Status {
   kInvalid,     ///< no further bytes can make the first one part of a valid character
 };
 
+/// The kind and length of the first character of some bytes.
 struct Utf8Character {
-  Utf8Status status;
-  size_t length;  ///< bytes of the character if it is complete, else 0
+  Utf8Status status;  ///< of these bytes
+  size_t length;      ///< bytes of the character if it is complete, else 0
 };
 
 /// Returns the kind of character that `bytes`, which must not be empty, start with. May report an incomplete character

@@ -20,11 +20,13 @@
 
 namespace skald {
 
+/// Limits of a BackgroundQueue; a task beyond them is not queued.
 struct BackgroundLimits {
   size_t tasks = 256;                    ///< waiting or running
   uint64_t bytes = uint64_t{256} << 20;  ///< of memory that the tasks hold, as their owners state
 };
 
+/// Counts of a BackgroundQueue.
 struct BackgroundStats {
   uint64_t tasks = 0, bytes = 0;   ///< waiting or running now
   uint64_t done = 0, dropped = 0;  ///< so far; a dropped task found the queue full or was withdrawn
@@ -51,6 +53,7 @@ class BackgroundQueue {
   /// Waits until all tasks are done; returns false if they are not after `timeout`.
   bool WaitUntilDone(std::chrono::milliseconds timeout);
 
+  /// The counts, now.
   BackgroundStats stats() const;
 
  private:

@@ -17,6 +17,7 @@ namespace skald {
 /// A reference to a callable `void(size_t task)`. Valid only while that callable lives.
 class TaskRef {
  public:
+  /// Refers to `function`, which must outlive this.
   template <class Function>
   requires(!std::same_as<std::remove_cvref_t<Function>, TaskRef>)
       TaskRef(Function& function)  // NOLINT: a reference like any other
@@ -45,6 +46,7 @@ inline constexpr size_t kMaxWorkers = size_t{1} << 16;
 /// An Executor without its type, which the caller keeps alive: code that uses it is compiled once.
 class ExecutorRef {
  public:
+  /// Refers to `executor`, which must outlive all copies of this.
   template <Executor E>
   requires(!std::same_as<E, ExecutorRef>) explicit ExecutorRef(E& executor)
       : object_(std::addressof(executor)),

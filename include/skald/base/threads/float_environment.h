@@ -22,6 +22,7 @@ enum class Denormals { kAsZero, kKept };
 
 class FloatEnvironment {
  public:
+  /// Saves the thread's state and sets that of the contract; kKept: with denormals.
   explicit FloatEnvironment(Denormals denormals = Denormals::kAsZero);
   ~FloatEnvironment() { Write(saved_); }
   FloatEnvironment(const FloatEnvironment&) = delete;
