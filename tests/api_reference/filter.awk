@@ -1,21 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Filter of doxygen. Lines keep their numbers.
-#   - A comment at the top of a file, `// Name: text`, is the docstring of the class or struct `Name` that the file
-#     declares.
+#   - A comment at the top of a file is the docstring of a class or struct: of the one that it names, `// Name: text`,
+#     or of the only one of the file that has no comment of its own.
 #   - A docstring of members that are declared together, `int a, b;`, is that of each.
 #
 # usage: awk -f filter.awk FILE
 { line[NR] = $0 }
 
-function document_class(   name, at, declared) {
-  name = line[3]
-  if (!sub(/^\/\/ /, "", name) || !sub(/: .*/, "", name) || name !~ /^[A-Z][A-Za-z0-9]*$/) return
-  for (at = 4; at <= NR && !declared; ++at) declared = line[at] ~ ("^(class|struct) " name "( |$)")
-  if (!declared) return
+# Returns the class that the comment at the top describes: the one that it names, or the only one that has no comment.
+function described_class(   named, at, name, is_internal, found, count) {
+  named = line[3]
+  if (!sub(/^\/\/ /, "", named) || !sub(/: .*/, "", named) || named !~ /^[A-Z][A-Za-z0-9]*$/) named = ""
+  for (at = 4; at <= NR; ++at) {
+    if (line[at] ~ /^namespace internal/) is_internal = 1
+    if (line[at] ~ /^}  \/\/ namespace internal/) is_internal = 0
+    if (is_internal || line[at] !~ /^(class|struct) [A-Za-z0-9]+ .*\{/) continue
+    name = line[at]
+    sub(/^(class|struct) /, "", name)
+    sub(/ .*/, "", name)
+    if (name == named) return name
+    if (line[at - 1] ~ /^\/\/\// || line[at - 1] ~ /^template/ && line[at - 2] ~ /^\/\/\//) continue
+    found = name
+    ++count
+  }
+  return count == 1 && named == "" ? found : ""
+}
+
+function document_class(   name, at) {
+  name = described_class()
+  if (name == "" || line[2] != "//") return
   line[2] = "/// \\class skald::" name
-  sub(/^\/\/ [A-Za-z0-9]*:/, "///", line[3])
-  for (at = 4; line[at] ~ /^\/\//; ++at) sub(/^\/\//, "///", line[at])
+  sub("^// " name ": ", "/// ", line[3])
+  for (at = 3; line[at] ~ /^\/\//; ++at) sub(/^\/\/\/?/, "///", line[at])
 }
 
 # `TYPE a = 1, b = 2;  ///< text`, or after a comment `text`, becomes a declaration of each.

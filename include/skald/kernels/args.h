@@ -4,6 +4,18 @@
 // contiguous; strides are in elements of the pointed-to type unless the name says bytes. No buffer may overlap another
 // unless its comment allows it. A kernel works on the half-open range of rows, panels or units in its arguments, so
 // that callers can share one operation among threads.
+//
+// These names mean the same in all arguments; the formulas above the structs say what else there is:
+//   row_begin, row_end, unit_begin, unit_end, panel_begin, panel_end, begin, end   the range of this call
+//   rows, cols, channels, width, padded_k                      the shape, as in the comments of the arrays
+//   input_stride, output_stride, row_stride, query_stride, value_stride, factor_stride, gate_stride, first_stride,
+//     time_step_stride                                         elements from one row of that array to the next
+//   heads, kv_heads, key_heads, value_heads, groups            heads of queries, keys or values; groups of heads
+//   head_dim, rotary_dim, key_dim, value_dim, state_dim        elements of a head, of its rotated part, of its state
+//   epsilon, norm_epsilon                                      added under the root of a norm
+//   tables, geometry                                           where the cache's blocks have keys and values (KVBlocks)
+//   runs, num_runs, state_offset                               the sequences of the rows (RecurrentRun), how many they
+//                                                              are, and bytes from a block's start to this state
 
 #ifndef SKALD_KERNELS_ARGS_H_
 #define SKALD_KERNELS_ARGS_H_
@@ -57,12 +69,12 @@ struct MatMulArgs {
   float* output;            ///< [rows, n], gated [rows, n / 2]
   size_t output_stride;
   size_t rows;
-  size_t n;                       ///< outputs; the last panel may be partly padding, which is not written
-  size_t padded_k;                ///< PaddedK<T>(k)
-  size_t row_begin, row_end;      ///< both multiples of 2 * kRowBlock, or `rows`
-  size_t panel_begin, panel_end;  ///< panels of kLanes outputs
-  float* partial_sums;            ///< [PartialSumsSize], shared by the calls that compute one output
-  std::optional<Activation> gate = {};
+  size_t n;                             ///< outputs; the last panel may be partly padding, which is not written
+  size_t padded_k;                      ///< PaddedK<T>(k)
+  size_t row_begin, row_end;            ///< both multiples of 2 * kRowBlock, or `rows`
+  size_t panel_begin, panel_end;        ///< panels of kLanes outputs
+  float* partial_sums;                  ///< [PartialSumsSize], shared by the calls that compute one output
+  std::optional<Activation> gate = {};  ///< unset: outputs are the sums
   /// Read only with a gate. If not null, n / 2 is a multiple of kTile, and outputs are written here instead of to
   /// `output`: rounded and in the order of PreparedIndex, the input format of a following matmul by bf16.
   bf16* prepared_output = nullptr;  ///< [rows, n / 2], in PreparedBytes of memory
@@ -76,7 +88,7 @@ struct EmbedArgs {
   float* output;          ///< [rows, cols]
   size_t output_stride;
   size_t cols, padded_k;
-  float scale;
+  float scale;  ///< of every element
   size_t row_begin, row_end;
 };
 
@@ -121,23 +133,23 @@ enum class FactorFunction : uint8_t { kNone, kSigmoid, kSilu, kTanh };
 struct MultiplyArgs {
   float* values;  ///< [rows, cols]
   size_t value_stride;
-  const float* factors;
+  const float* factors;  ///< [rows, cols]
   size_t factor_stride;
-  FactorFunction function;
+  FactorFunction function;  ///< of factors
   size_t cols;
   size_t row_begin, row_end;
 };
 
 /// values = function(values), elementwise.
 struct ApplyArgs {
-  FactorFunction function;
-  float* values;  ///< [size]
+  FactorFunction function;  ///< of each value
+  float* values;            ///< [size]
   size_t begin, end;
 };
 
 /// output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i], or a function of both.
 struct GateArgs {
-  Activation gate;
+  Activation gate;       ///< of the first half of each row
   const float* gate_up;  ///< [rows, 2 * cols], tightly packed
   float* output;         ///< [rows, cols], tightly packed
   size_t cols;
@@ -146,15 +158,15 @@ struct GateArgs {
 
 /// values = activation(values), elementwise.
 struct ActivateArgs {
-  Activation activation;
-  float* values;  ///< [size]
+  Activation activation;  ///< of each value
+  float* values;          ///< [size]
   size_t begin, end;
 };
 
 /// values = cap * tanh(values / cap), elementwise.
 struct SoftcapArgs {
   float* values;  ///< [size]
-  float cap;
+  float cap;      ///< positive
   size_t begin, end;
 };
 
@@ -182,6 +194,7 @@ struct KVGeometry {
   /// separately.
   size_t latent_dim = 0;
 
+  /// Elements of a value head.
   constexpr size_t value_dim() const { return latent_dim == 0 ? head_dim : latent_dim; }
 };
 
@@ -206,8 +219,8 @@ struct StoreKVArgs {
 /// Copies `count` cached tokens from one place to another and rotates their keys by a further angle, for tokens whose
 /// position changed; keys are rounded again. Each range is inside one block.
 struct MoveKVArgs {
-  const std::byte* source;
-  std::byte* target;
+  const std::byte* source;                 ///< a block
+  std::byte* target;                       ///< a block
   size_t source_slot, target_slot, count;  ///< token index inside the block
   const float* cos;                        ///< [rotary_dim / 2], of the change in position
   const float* sin;                        ///< [rotary_dim / 2]
@@ -231,8 +244,8 @@ struct AttentionArgs {
   KVGeometry geometry;
   size_t rows;
   size_t heads;
-  size_t window;
-  float scale;
+  size_t window;                 ///< positions, the row's own included; 0: all
+  float scale;                   ///< of scores
   float softcap;                 ///< 0: no cap
   const float* sinks = nullptr;  ///< [heads] or null: scores that are added to the softmax beside those of positions
   size_t unit_begin, unit_end;
@@ -242,7 +255,7 @@ struct AttentionArgs {
 /// hold the state after an earlier row.
 struct StateOutput {
   size_t row_end;
-  std::byte* block;
+  std::byte* block;  ///< that gets the state, at state_offset bytes
 };
 
 /// Rows [row_begin, row_end) of one sequence, in order of time, and the blocks with its recurrent state before and
@@ -251,7 +264,7 @@ struct RecurrentRun {
   size_t row_begin, row_end;
   const std::byte* input;      ///< state before the first row; null: the row is the first of its sequence
   const StateOutput* outputs;  ///< [num_outputs], ascending; the last one has row_end = this row_end
-  size_t num_outputs;
+  size_t num_outputs;          ///< of `outputs`
 };
 
 /// Causal depthwise convolution over time: output[t, c] = f(bias[c] + sum over k of weights[k, c] *
@@ -260,10 +273,10 @@ struct RecurrentRun {
 struct ConvArgs {
   const float* input;  ///< [rows, channels]
   size_t input_stride;
-  const float* weights;  ///< [taps, channels]; the last tap multiplies the row itself
-  const float* bias;     ///< [channels], or null
-  float* output;         ///< [rows, channels], tightly packed
-  size_t channels, taps;
+  const float* weights;      ///< [taps, channels]; the last tap multiplies the row itself
+  const float* bias;         ///< [channels], or null
+  float* output;             ///< [rows, channels], tightly packed
+  size_t channels, taps;     ///< shape of `weights`
   bool silu;                 ///< f is SiLU, else the identity
   const RecurrentRun* runs;  ///< [num_runs], covering the rows in order
   size_t num_runs;
@@ -319,9 +332,9 @@ struct StateSpaceArgs {
   const float* input;  ///< [rows, channels], tightly packed: x [heads * head_dim], B [groups * state_dim], C likewise
   const float* time_step;  ///< dt: [rows, heads]
   size_t time_step_stride;
-  const float* time_step_bias;  ///< [heads]
-  float time_step_min, time_step_max;
-  const float* gate;  ///< [rows, heads * head_dim]
+  const float* time_step_bias;         ///< [heads]
+  float time_step_min, time_step_max;  ///< bounds of d
+  const float* gate;                   ///< [rows, heads * head_dim]
   size_t gate_stride;
   const float* decay;  ///< [heads], -exp(A_log)
   const float* skip;   ///< D: [heads]
@@ -359,9 +372,9 @@ struct DeltaNetArgs {
 struct TokenShiftArgs {
   const float* input;  ///< [rows, channels]
   size_t input_stride;
-  const float* mix;  ///< [mixes, channels]
-  float* output;     ///< [rows, mixes, channels], tightly packed
-  size_t channels, mixes;
+  const float* mix;          ///< [mixes, channels]
+  float* output;             ///< [rows, mixes, channels], tightly packed
+  size_t channels, mixes;    ///< shape of `mix`
   const RecurrentRun* runs;  ///< [num_runs], covering the rows in order
   size_t num_runs;
   size_t state_offset;

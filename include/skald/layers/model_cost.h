@@ -17,18 +17,18 @@ namespace skald {
 
 /// Parameters that each row reads with a probability of `share`, as those of an expert; most rows need all, 1.
 struct SharedBytes {
-  double share;
-  uint64_t bytes;
+  double share;    ///< probability, 0 to 1
+  uint64_t bytes;  ///< of the parameters
 };
 
 struct ModelCost {
-  DType weight_type = DType::kBF16;  ///< of the matrices that most multiplications are by
-  std::vector<SharedBytes> parameters = {};
-  double flops_per_token = 0;   ///< of multiplications by weights, by the chosen ones among experts
-  double flops_per_output = 0;  ///< the same for each row of logits
-  double attention_flops = 0;   ///< for one token and one position that it looks back at, of all full layers
-  double window_flops = 0;      ///< the same of the layers that look back at most `window` positions
-  uint32_t window = 0;
+  DType weight_type = DType::kBF16;          ///< of the matrices that most multiplications are by
+  std::vector<SharedBytes> parameters = {};  ///< of all layers
+  double flops_per_token = 0;                ///< of multiplications by weights, by the chosen ones among experts
+  double flops_per_output = 0;               ///< the same for each row of logits
+  double attention_flops = 0;  ///< for one token and one position that it looks back at, of all full layers
+  double window_flops = 0;     ///< the same of the layers that look back at most `window` positions
+  uint32_t window = 0;         ///< positions; 0: no layer has a window
 
   /// Bytes of parameters that a step over `rows` rows reads, each once. Which experts rows choose is taken to be
   /// chance: of those that each row chooses k of n, it is n (1 - (1 - k / n)^rows) that some row did. Of embeddings it

@@ -49,12 +49,12 @@ constexpr std::string_view NameOf(EmbeddingScale scale) {
 struct Block {
   uint32_t number = 0;                       ///< of the layer that checkpoints count it to
   std::optional<NormSpec> norm = RmsNorm();  ///< none: layers read the residual stream as it is
-  FixedText norm_name = "input_layernorm";
-  std::vector<LayerSpec> layers = {};      ///< side by side: what they give is added up
-  std::optional<NormSpec> post_norm = {};  ///< of what they give
-  FixedText post_norm_name = "post_attention_layernorm";
-  float residual_multiplier = 1.0f;  ///< of what is added to the residual stream
-  bool learned_scale = false;        ///< whether the residual stream after it is multiplied by a learned number
+  FixedText norm_name = "input_layernorm";  ///< of the norm's tensors in checkpoints, within the layer (tensor_names.h)
+  std::vector<LayerSpec> layers = {};       ///< side by side: what they give is added up
+  std::optional<NormSpec> post_norm = {};   ///< of what they give
+  FixedText post_norm_name = "post_attention_layernorm";  ///< likewise
+  float residual_multiplier = 1.0f;                       ///< of what is added to the residual stream
+  bool learned_scale = false;  ///< whether the residual stream after it is multiplied by a learned number
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
@@ -63,12 +63,12 @@ struct Block {
 };
 
 struct ModelSpec {
-  int model_dim = 0;             ///< width of the residual stream
-  int vocab_size = 0;            ///< rows of the embedding
-  bool tied_embeddings = false;  ///< output head = embedding matrix
-  EmbeddingScale embedding_scale = EmbeddingScale::kNone;
-  std::vector<Block> blocks = {};
-  NormSpec final_norm = RmsNorm();
+  int model_dim = 0;                                       ///< width of the residual stream
+  int vocab_size = 0;                                      ///< rows of the embedding
+  bool tied_embeddings = false;                            ///< output head = embedding matrix
+  EmbeddingScale embedding_scale = EmbeddingScale::kNone;  ///< of embeddings on the way in
+  std::vector<Block> blocks = {};                          ///< in the order in which they are computed
+  NormSpec final_norm = RmsNorm();                         ///< before the head
   float final_softcap = 0.0f;         ///< logits s become cap * tanh(s / cap); 0: they stay as they are
   float embedding_multiplier = 1.0f;  ///< of embeddings, besides embedding_scale
   float logits_scaling = 1.0f;        ///< logits are divided by it, before the softcap

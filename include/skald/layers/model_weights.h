@@ -22,11 +22,12 @@
 
 namespace skald {
 
+/// The parameters of one block.
 struct BlockWeights {
-  NormWeights norm;  ///< empty without one
-  std::vector<std::unique_ptr<LayerWeights>> layers;
-  NormWeights post_norm;     ///< empty without one
-  std::vector<float> scale;  ///< [1], or empty
+  NormWeights norm;                                   ///< empty without one
+  std::vector<std::unique_ptr<LayerWeights>> layers;  ///< as Block::layers
+  NormWeights post_norm;                              ///< empty without one
+  std::vector<float> scale;                           ///< [1], or empty
 
   /// The parameters of layer `index`, which is of type L.
   template <Layer L>
@@ -40,18 +41,18 @@ struct ModelWeights {
   /// Room for the parameters of `model`, none of which is there yet, or for one rank's part of them.
   explicit ModelWeights(ModelSpec model, const RankShare& of_rank = {});
 
-  ModelSpec spec;  ///< of the whole model
-  RankShare share;
+  ModelSpec spec;              ///< of the whole model
+  RankShare share;             ///< the rank whose part this is
   DType dtype = DType::kBF16;  ///< of every matrix but those that the file holds quantised
   Matrix embedding;            ///< [vocab_size, model_dim]
   std::optional<Matrix> head;  ///< [vocab_size, model_dim]; absent when the embedding is the output head
-  NormWeights final_norm;
+  NormWeights final_norm;      ///< before the head
   NormWeights embedding_norm;  ///< empty without one
   /// Of models with per-layer inputs; else empty.
-  Matrix per_layer_embedding;   ///< [vocab_size, layers * per_layer_dim]
-  Matrix per_layer_projection;  ///< [layers * per_layer_dim, model_dim]
-  NormWeights per_layer_norm;   ///< [per_layer_dim]
-  std::vector<BlockWeights> blocks;
+  Matrix per_layer_embedding;        ///< [vocab_size, layers * per_layer_dim]
+  Matrix per_layer_projection;       ///< [layers * per_layer_dim, model_dim]
+  NormWeights per_layer_norm;        ///< [per_layer_dim]
+  std::vector<BlockWeights> blocks;  ///< as ModelSpec::blocks
 };
 
 /// Returns all parameters of `weights`, whole, in a fixed order, on which random values and packed files depend.

@@ -31,6 +31,7 @@ namespace skald {
 /// A list of types of layers.
 template <Layer... L>
 struct LayerTypes {
+  /// How the layers of the list are computed, one for each type.
   static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }
 };
 

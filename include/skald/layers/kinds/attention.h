@@ -34,14 +34,15 @@ struct LayerRun;  // layers/run/layer_run.h
 struct Attention {
   static constexpr std::string_view kName = "attention";
 
-  int heads = 0;     ///< of queries
-  int kv_heads = 0;  ///< each serves heads / kv_heads query heads
-  int head_dim = 0;
+  int heads = 0;       ///< of queries
+  int kv_heads = 0;    ///< each serves heads / kv_heads query heads
+  int head_dim = 0;    ///< elements of a head; even
   int rotary_dim = 0;  ///< elements of each head that RoPE turns, the first ones; the others carry no position
   int window = 0;      ///< positions that a token sees, its own included; 0: all before it
-  RopeSpec rope = {};
+  RopeSpec rope = {};  ///< unused where rotary_dim is 0
   double query_pre_scale = 0.0;  ///< scores are q . k / sqrt(this)
   float softcap = 0.0f;          ///< scores s become softcap * tanh(s / softcap); 0: they stay as they are
+  /// Of the projections to queries, keys and values; of the last one.
   bool qkv_bias = false, output_bias = false;
   std::optional<NormSpec> head_norm = {};        ///< of each query and key head before RoPE; or
   std::optional<NormSpec> projection_norm = {};  ///< of all query heads of a row as one, and of all its key heads

@@ -14,9 +14,13 @@ namespace skald {
 
 /// Members mean what those of MixtureOfExperts mean.
 struct ExpertRouter {
+  /// Experts of the layer; how many compute a row.
   size_t experts, chosen;
+  /// See MixtureOfExperts.
   bool normalized, sigmoid;
+  /// See MixtureOfExperts.
   size_t groups, chosen_groups;
+  /// See MixtureOfExperts.
   float sum_epsilon, weight_scale;
 
   /// Returns 1 / (1 + e^-x), rounded once.

@@ -39,14 +39,16 @@ void RunFeedForward(const FeedForwardWeights& weights, size_t width, const Activ
 
 }  // namespace internal
 
+/// Feed-forward layer with an activation of ours, or a function of a user's own.
 template <AnyActivation Function>
 struct FeedForwardWith {
+  /// "feed-forward", with the name of an activation that is not ours.
   static constexpr FixedText kFullName = NameWithActivation<Function>("feed-forward");
   static constexpr std::string_view kName = kFullName;
 
-  int width = 0;
-  Function activation = {};
-  bool bias = false;  ///< of both projections
+  int width = 0;             ///< between the two projections
+  Function activation = {};  ///< of what the first projection gives
+  bool bias = false;         ///< of both projections
 
   friend constexpr bool operator==(const FeedForwardWith&, const FeedForwardWith&) = default;
 

@@ -41,13 +41,15 @@ void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width, c
 
 }  // namespace internal
 
+/// Gated feed-forward layer whose gate is an activation of ours, or a function of a user's own.
 template <AnyActivation Function>
 struct GatedFeedForwardWith {
+  /// "gated feed-forward", with the name of an activation that is not ours.
   static constexpr FixedText kFullName = NameWithActivation<Function>("gated feed-forward");
   static constexpr std::string_view kName = kFullName;
 
-  int width = 0;
-  Function activation = {};
+  int width = 0;                 ///< of the gate, and of what it multiplies
+  Function activation = {};      ///< of the gate
   bool bias = false;             ///< of all three projections
   float gate_multiplier = 1.0f;  ///< of gates, in front of the activation
 

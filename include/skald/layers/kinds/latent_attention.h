@@ -31,13 +31,13 @@ struct LayerRun;  // layers/run/layer_run.h
 struct LatentAttention {
   static constexpr std::string_view kName = "latent attention";
 
-  int heads = 0;
-  int query_rank = 0;  ///< of the vector that the queries of all heads are made of; 0: they are made of the row itself
-  int latent_dim = 0;
-  int rope_dim = 0;   ///< elements of each query and of the key of all heads that RoPE turns
-  int nope_dim = 0;   ///< elements of each query and key head that carry no position
-  int value_dim = 0;  ///< of each head
-  RopeSpec rope = {};
+  int heads = 0;        ///< of queries; keys and values have as many
+  int query_rank = 0;   ///< of the vector that the queries of all heads are made of; 0: they are made of the row itself
+  int latent_dim = 0;   ///< elements of the vector that keys and values are made of
+  int rope_dim = 0;     ///< elements of each query and of the key of all heads that RoPE turns
+  int nope_dim = 0;     ///< elements of each query and key head that carry no position
+  int value_dim = 0;    ///< of each head
+  RopeSpec rope = {};   ///< of rope_dim elements
   float mscale = 1.0f;  ///< scores are q . k / sqrt(rope_dim + nope_dim), times its square: YaRN's for long contexts
   RmsNorm norm = {};    ///< of what queries are made of, and of latents
 

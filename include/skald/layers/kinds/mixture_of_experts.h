@@ -33,25 +33,25 @@ struct LayerRun;  // layers/run/layer_run.h
 
 namespace internal {
 class ExpertsRun;  // layers/kinds/detail/mixture_of_experts.h
-}
+}  // namespace internal
 
 struct MixtureOfExperts {
   static constexpr std::string_view kName = "mixture of experts";
 
-  int experts = 0;
-  int chosen = 0;  ///< for each row
-  int width = 0;   ///< of each expert
-  Activation activation = Activation::kSilu;
+  int experts = 0;                            ///< that the router chooses among; the shared one is not counted
+  int chosen = 0;                             ///< for each row
+  int width = 0;                              ///< of each expert
+  Activation activation = Activation::kSilu;  ///< of the experts' gates
   bool normalized = true;  ///< whether the weights of the chosen experts add up to 1, or to what all scores give them
   bool bias = false;       ///< of the router and all projections
   bool sigmoid = false;    ///< weights are sigmoids of the router's scores, not a softmax of them
   bool selection_bias = false;  ///< experts are chosen by their weights plus a bias of each
-  int groups = 1,
-      chosen_groups = 1;      ///< experts are chosen among these groups of neighbours: the best by the sum of two
-  float sum_epsilon = 0.0f;   ///< added to the sum that weights are divided by
-  float weight_scale = 1.0f;  ///< weights are multiplied by it in the end
-  int shared_width = 0;       ///< of an expert that computes all rows; 0: there is none
-  bool shared_gate = false;   ///< whether a sigmoid of the row weighs it
+  int groups = 1;               ///< of neighbours, of equal size
+  int chosen_groups = 1;        ///< groups that experts are chosen among: the best by the sum of their two best experts
+  float sum_epsilon = 0.0f;     ///< added to the sum that weights are divided by
+  float weight_scale = 1.0f;    ///< weights are multiplied by it in the end
+  int shared_width = 0;         ///< of an expert that computes all rows; 0: there is none
+  bool shared_gate = false;     ///< whether a sigmoid of the row weighs it
   bool gated = true;    ///< whether experts multiply what they make of a row by a gate, which their activation is of
   int latent_dim = 0;   ///< of a narrower row that experts compute, between two projections; 0: they compute the row
   int whole_width = 0;  ///< of one rank's part (OfRank): the widest expert of the whole; no fact of a model

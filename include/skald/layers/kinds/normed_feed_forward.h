@@ -25,9 +25,9 @@ struct LayerRun;  // layers/run/layer_run.h
 struct NormedFeedForward {
   static constexpr std::string_view kName = "normed feed-forward beside experts";
 
-  GatedFeedForward dense = {};
-  MixtureOfExperts experts = {};
-  float epsilon = 1e-6f;  ///< of all norms
+  GatedFeedForward dense = {};    ///< computes all rows
+  MixtureOfExperts experts = {};  ///< compute some rows each
+  float epsilon = 1e-6f;          ///< of all norms
 
   friend constexpr bool operator==(const NormedFeedForward&, const NormedFeedForward&) = default;
 
@@ -45,8 +45,8 @@ struct NormedFeedForward {
   }
 
   struct Weights {
-    GatedFeedForward::Weights dense;
-    MixtureOfExperts::Weights experts;
+    GatedFeedForward::Weights dense;                                                ///< of `dense`
+    MixtureOfExperts::Weights experts;                                              ///< of `experts`
     std::vector<float> before_dense, behind_dense, before_experts, behind_experts;  ///< [model_dim]
     std::vector<float> router_scale;    ///< [model_dim], over its square root
     std::vector<float> expert_factors;  ///< [experts]

@@ -20,8 +20,8 @@ struct LayerRun;  // layers/run/layer_run.h
 struct PerLayerInput {
   static constexpr std::string_view kName = "per-layer input";
 
-  int width = 0;
-  Activation activation = Activation::kGeluTanh;
+  int width = 0;                                  ///< ModelSpec::per_layer_dim
+  Activation activation = Activation::kGeluTanh;  ///< of the gate
 
   friend constexpr bool operator==(const PerLayerInput&, const PerLayerInput&) = default;
 

@@ -18,9 +18,9 @@ namespace skald {
 struct LayerNorm {
   static constexpr std::string_view kName = "LayerNorm";
 
-  float epsilon = 1e-5f;
-  bool weight = true;  ///< without it and the bias there are no parameters, as in OLMo (arXiv:2402.00838)
-  bool bias = true;
+  float epsilon = 1e-5f;  ///< added to the variance
+  bool weight = true;     ///< without it and the bias there are no parameters, as in OLMo (arXiv:2402.00838)
+  bool bias = true;       ///< added at the end
 
   friend constexpr bool operator==(const LayerNorm&, const LayerNorm&) = default;
 

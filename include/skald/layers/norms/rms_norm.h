@@ -19,9 +19,9 @@ namespace skald {
 struct RmsNorm {
   static constexpr std::string_view kName = "RMSNorm";
 
-  float epsilon = 1e-5f;
+  float epsilon = 1e-5f;     ///< added to the mean of the squares
   bool unit_offset = false;  ///< multiplies by one plus the parameter, as Gemma does
-  bool weight = true;
+  bool weight = true;        ///< whether the result is multiplied by a parameter
 
   friend constexpr bool operator==(const RmsNorm&, const RmsNorm&) = default;
 

@@ -32,26 +32,27 @@ struct PassRows {
 
 /// Keys and values of an attention layer, this pass's included once they are stored.
 struct LayerCache {
-  DType kv_type;
-  KVGeometry geometry;
+  DType kv_type;           ///< of cached keys and values
+  KVGeometry geometry;     ///< of the layer's blocks
   const KVBlocks* tables;  ///< [sequences]
   const float* cos;        ///< [rows, rotary_dim / 2]
-  const float* sin;
+  const float* sin;        ///< as cos
 };
 
 /// A row, and the block for what it gives to the states of layers.
 struct InputRow {
-  size_t row;
-  std::byte* block;
+  size_t row;        ///< of the pass
+  std::byte* block;  ///< not owned
 };
 
 /// The fixed-size state of a layer: in each block at `offset` bytes, as many floats as its type says.
 struct LayerState {
-  std::span<const RecurrentRun> runs;  ///< of the pass, all its rows in order
-  size_t offset;
+  std::span<const RecurrentRun> runs;     ///< of the pass, all its rows in order
+  size_t offset;                          ///< in each block, in bytes
   std::span<const InputRow> inputs = {};  ///< to be kept by Run, or to be replayed: then of all rows
   size_t input_offset = 0;                ///< in each of their blocks, in bytes
 
+  /// Rows of the pass.
   size_t rows() const { return runs.back().row_end; }
 };
 
@@ -85,16 +86,16 @@ void KeepInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 
 void TakeInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0);
 
 struct LayerRun {
-  Operations& ops;
-  Scratch& scratch;
-  const PassRows& rows;
-  size_t model_dim;
-  Rows input;        ///< [rows, model_dim], normalised; to be left as it is
-  Rows output;       ///< [rows, model_dim], to be written whole
-  LayerCache cache;  ///< of layers that keep keys and values
-  LayerState state;  ///< of layers that keep a fixed number of floats
-  Rows per_layer;    ///< [rows, per_layer_dim], of models whose embeddings give each layer something
-  Rows carried;      ///< [rows, carried width], in models whose layers give rows to later ones
+  Operations& ops;       ///< the arithmetic, with its threads and adapters
+  Scratch& scratch;      ///< the pieces of memory that ScratchFloats asked for
+  const PassRows& rows;  ///< of the pass
+  size_t model_dim;      ///< width of the residual stream
+  Rows input;            ///< [rows, model_dim], normalised; to be left as it is
+  Rows output;           ///< [rows, model_dim], to be written whole
+  LayerCache cache;      ///< of layers that keep keys and values
+  LayerState state;      ///< of layers that keep a fixed number of floats
+  Rows per_layer;        ///< [rows, per_layer_dim], of models whose embeddings give each layer something
+  Rows carried;          ///< [rows, carried width], in models whose layers give rows to later ones
 };
 
 }  // namespace skald

@@ -42,10 +42,12 @@ void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, size_t r
 
 /// Rows [row_begin, row_end) and the matrix that multiplies them, with its bias or an empty one.
 struct RowsOfMatrix {
-  const Matrix* weights;
-  const std::vector<float>* bias;
+  const Matrix* weights;           ///< not owned
+  const std::vector<float>* bias;  ///< not owned; [weights.rows] or empty
+  /// Rows of the input and of the output.
   size_t row_begin, row_end;
 
+  /// Rows that are multiplied.
   size_t rows() const { return row_end - row_begin; }
 };
 
@@ -61,6 +63,7 @@ class Multiplications {
   Multiplications(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels,
                   const AdaptedRows* adapted = nullptr, const CommunicatorRef* ranks = nullptr);
 
+  /// The threads.
   const ExecutorRef& executor() const { return executor_; }
 
   /// The first error of an exchange with other ranks; what was computed since then is of no use.
@@ -119,6 +122,7 @@ class Multiplications {
   /// or what was gathered, until the next call.
   Rows WholeRows(const Matrix& weights, Rows input, size_t rows);
 
+  /// The values, or null if there are none: a bias may be missing.
   static const float* PointerTo(const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); }
 
   /// Returns the rows as `weights` are multiplied by, until the next call.
@@ -126,16 +130,17 @@ class Multiplications {
 
   /// Where the outputs of a multiplication go; with a gate, perhaps prepared for the next one.
   struct Outputs {
-    Rows output;
-    std::optional<Activation> gate = {};
-    bf16* prepared = nullptr;
+    Rows output;                          ///< [rows, outputs]
+    std::optional<Activation> gate = {};  ///< unset: the sums themselves
+    bf16* prepared = nullptr;             ///< MatMulArgs::prepared_output
   };
 
+  /// Multiplies rows that PrepareRows made; `bias` may be null.
   void MultiplyPrepared(const Matrix& weights, const std::byte* prepared, size_t rows, const float* bias,
                         const Outputs& to);
 
-  const ExecutorRef& executor_;
-  const AdaptedRows* const adapted_;
+  const ExecutorRef& executor_;       ///< the threads
+  const AdaptedRows* const adapted_;  ///< null where no row has an adapter
 
  private:
   const WeightKernels& KernelsFor(const Matrix& weights) const;

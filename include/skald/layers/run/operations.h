@@ -84,20 +84,27 @@ class Operations : public Multiplications {
   /// For operations whose arguments the caller fills in: `args` but its range, which is [row_begin, row_end).
   void Rope(const RopeArgs& args, size_t rows);
 
+  /// Writes keys and values to the cache's blocks (StoreKVArgs).
   void StoreKV(DType type, const StoreKVArgs& args, size_t rows);
 
   /// `visible_tokens` is about how many positions a row sees.
   void Attention(DType type, AttentionArgs args, size_t visible_tokens);
 
+  /// A causal depthwise convolution (ConvArgs).
   void Conv(const ConvArgs& args, size_t rows);
 
+  /// Mixes of each row with the one before (TokenShiftArgs).
   void TokenShift(const TokenShiftArgs& args, size_t rows);
 
   /// Scans over time. `units` and `work`, elements touched by each unit, are for all runs together.
   void RgLru(RgLruArgs args, size_t units, size_t work);
+  /// See RgLru and SelectiveScanArgs.
   void SelectiveScan(SelectiveScanArgs args, size_t units, size_t work);
+  /// See RgLru and StateSpaceArgs.
   void StateSpace(StateSpaceArgs args, size_t units, size_t work);
+  /// See RgLru and DeltaNetArgs.
   void DeltaNet(DeltaNetArgs args, size_t units, size_t work);
+  /// See RgLru and TimeMixArgs.
   void TimeMix(TimeMixArgs args, size_t units, size_t work);
 
  private:

@@ -37,6 +37,7 @@ class RankGathers {
   /// The first error of an exchange. Results computed after it are not used.
   const Result<void>& status() const { return status_; }
 
+  /// Number of this rank; there must be ranks.
   size_t rank() const;
 
   /// Whether inputs can travel as what they are multiplied by: in fewer bytes, and prepared once instead of on each

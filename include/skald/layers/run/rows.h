@@ -12,7 +12,7 @@ namespace skald {
 /// Rows of floats, [rows, cols] with `stride` floats from one row to the next.
 struct Rows {
   float* data;
-  size_t stride;
+  size_t stride;  ///< floats from one row to the next
 };
 
 }  // namespace skald

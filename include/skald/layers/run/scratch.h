@@ -33,8 +33,8 @@ struct GatherScratch {
 /// The scratch of a multiplication beside its input and output.
 struct MatMulScratch {
   AlignedBuffer<std::byte> prepared;  ///< the input, in the type of the weights
-  AlignedBuffer<float> partial_sums;
-  GatherScratch gathers;
+  AlignedBuffer<float> partial_sums;  ///< PartialSumsSize floats
+  GatherScratch gathers;              ///< of a matrix that is divided among ranks
 };
 
 /// The additional scratch of adapters, for the rows of one of them.

@@ -17,10 +17,10 @@ namespace skald {
 
 /// Arguments of bytes are those of the set's type: weights as they lie, and prepared rows in PreparedBytes of memory.
 struct WeightKernels {
-  DType type;
-  void (*prepare)(const PrepareArgs<std::byte>& args);
-  void (*mat_mul)(const MatMulArgs<std::byte>& args);
-  void (*embed)(const EmbedArgs<std::byte>& args);
+  DType type;                                           ///< of the weights
+  void (*prepare)(const PrepareArgs<std::byte>& args);  ///< Kernels::Prepare
+  void (*mat_mul)(const MatMulArgs<std::byte>& args);   ///< Kernels::MatMul
+  void (*embed)(const EmbedArgs<std::byte>& args);      ///< Kernels::Embed
 };
 
 namespace internal {

@@ -26,8 +26,11 @@ class FieldVisitor {
  public:
   constexpr virtual ~FieldVisitor() = default;
 
+  /// Is told an integer or a truth value.
   constexpr virtual void Integer(std::string_view name, int64_t value) = 0;
+  /// Is told a float or double.
   constexpr virtual void Real(std::string_view name, double value) = 0;
+  /// Is told a name or an enumerator.
   constexpr virtual void Text(std::string_view name, std::string_view value) = 0;
 
   template <class T>

@@ -88,7 +88,7 @@ concept MayShareState = Layer<L> && requires(const L& layer) {
 
 /// Rows that one layer of a pass gives, and later layers read: of the same tokens, so they are no state.
 struct CarriedRows {
-  int width;
+  int width;   ///< elements of a row
   bool gives;  ///< writes them, for the first time or anew; else reads them
 };
 template <class L>
@@ -227,6 +227,7 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
 /// A plain value, also at compile time.
 class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
  public:
+  /// Holds a copy of the layer.
   template <Layer L>
   constexpr LayerSpec(const L& layer)  // NOLINT: a layer is a LayerSpec
       : ComponentSpec(new internal::HeldLayer<L>(layer)) {}
@@ -268,11 +269,12 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 /// How layers of one type are computed. Apart from LayerSpec, so that a program compiles the arithmetic of the types
 /// that its models have, and no others.
 struct LayerFunction {
+  /// Computes one layer: its Run or its Replay.
   using Function = void (*)(const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run);
 
-  const void* type;
-  Function run;
-  Function replay;  ///< does nothing for layers whose states are kept
+  const void* type;  ///< identifies the type of layers: LayerSpec::type()
+  Function run;      ///< computes rows
+  Function replay;   ///< does nothing for layers whose states are kept
 };
 
 template <Layer L>

@@ -23,7 +23,8 @@ class Operations;  // layers/run/operations.h
 
 /// All that a norm is given to normalise rows, each by itself.
 struct NormRun {
-  Operations& ops;
+  Operations& ops;  ///< the arithmetic, with its threads
+  /// Rows; elements of each.
   size_t rows, size;
   Rows input;   ///< [rows, size]
   Rows output;  ///< [rows, size], to be written whole; may be `input`
@@ -70,7 +71,7 @@ struct HeldNorm final : HeldComponent<N, NormInterface> {
 /// The parameters of a norm over rows of `size` elements; none where a model has no such norm.
 struct NormWeights {
   size_t size = 0;
-  std::unique_ptr<ComponentWeights> held = nullptr;
+  std::unique_ptr<ComponentWeights> held = nullptr;  ///< null: no norm
 
   bool empty() const { return held == nullptr; }
 
@@ -84,6 +85,7 @@ struct NormWeights {
 /// A plain value, also at compile time.
 class NormSpec : public internal::ComponentSpec<internal::NormInterface> {
  public:
+  /// Holds a copy of the norm.
   template <Norm N>
   constexpr NormSpec(const N& norm)  // NOLINT: a norm is a NormSpec
       : ComponentSpec(new internal::HeldNorm<N>(norm)) {}

@@ -22,7 +22,7 @@ struct LayerRun;  // layers/run/layer_run.h
 struct CausalConv {
   size_t channels, taps;  ///< the last tap is the token itself
   bool silu;              ///< applied to the outputs
-  bool has_bias = true;
+  bool has_bias = true;   ///< whether a bias is added to the outputs
 
   struct Weights {
     std::vector<float> taps;  ///< [taps, channels]
@@ -33,6 +33,7 @@ struct CausalConv {
     return conv_width >= 2 ? nullptr : "A Config with recurrent layers must give kConvWidth, at least 2 taps.";
   }
 
+  /// Floats of the state: the last taps - 1 inputs.
   constexpr size_t state_floats() const { return (taps - 1) * channels; }
 
   /// Adds the axes of its state, of which each row has the channels `axes`.

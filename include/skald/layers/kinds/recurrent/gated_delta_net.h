@@ -27,13 +27,13 @@ struct LayerRun;  // layers/run/layer_run.h
 struct GatedDeltaNet {
   static constexpr std::string_view kName = "gated delta net";
 
-  int key_heads = 0;  ///< of queries and keys; each serves value_heads / key_heads value heads, which are neighbours
-  int value_heads = 0;
-  int key_dim = 0;
-  int value_dim = 0;
-  int conv_width = 0;  ///< taps, the token itself included
-  RmsNorm norm = {};   ///< of each value head, in front of its gate
-  bool tiled = false;  ///< key heads serve value heads in turn, and so none that are neighbours, as in some GGUF files
+  int key_heads = 0;    ///< of queries and keys; each serves value_heads / key_heads value heads, which are neighbours
+  int value_heads = 0;  ///< each has a state [key_dim, value_dim]
+  int key_dim = 0;      ///< elements of a query or key head
+  int value_dim = 0;    ///< elements of a value head
+  int conv_width = 0;   ///< taps, the token itself included
+  RmsNorm norm = {};    ///< of each value head, in front of its gate
+  bool tiled = false;   ///< key heads serve value heads in turn, and so none that are neighbours, as in some GGUF files
 
   friend constexpr bool operator==(const GatedDeltaNet&, const GatedDeltaNet&) = default;
 
@@ -64,9 +64,9 @@ struct GatedDeltaNet {
 
   /// With k = key_heads * key_dim and v = value_heads * value_dim:
   struct Weights {
-    Matrix input;  ///< [2 * k + 2 * v, model_dim]: queries, keys, values, gates
-    Matrix rates;  ///< [2 * value_heads, model_dim]: how much is replaced, time steps
-    CausalConv::Weights conv;
+    Matrix input;                       ///< [2 * k + 2 * v, model_dim]: queries, keys, values, gates
+    Matrix rates;                       ///< [2 * value_heads, model_dim]: how much is replaced, time steps
+    CausalConv::Weights conv;           ///< of queries, keys and values
     std::vector<float> decay;           ///< [value_heads], -exp(A_log)
     std::vector<float> time_step_bias;  ///< [value_heads]
     RmsNorm::Weights norm;              ///< [value_dim]

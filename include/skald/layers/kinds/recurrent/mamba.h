@@ -53,8 +53,8 @@ struct Mamba {
   constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   struct Weights {
-    Matrix input;  ///< in_proj [2 * inner_dim, model_dim]: the recurrence, then its gate
-    CausalConv::Weights conv;
+    Matrix input;                       ///< in_proj [2 * inner_dim, model_dim]: the recurrence, then its gate
+    CausalConv::Weights conv;           ///< [inner_dim] channels
     Matrix output;                      ///< [model_dim, inner_dim]
     std::vector<float> decay;           ///< [state_dim, inner_dim], -exp(A_log)
     std::vector<float> time_step_bias;  ///< [inner_dim]

@@ -29,15 +29,15 @@ struct LayerRun;  // layers/run/layer_run.h
 struct Mamba2 {
   static constexpr std::string_view kName = "Mamba-2";
 
-  int heads = 0;
-  int head_dim = 0;    ///< channels of a head
-  int state_dim = 0;   ///< state variables per channel
-  int groups = 0;      ///< of heads, which share B and C
-  int conv_width = 0;  ///< taps, the token itself included
-  float time_step_min = 0.0f,
-        time_step_max = std::numeric_limits<float>::infinity();  ///< time steps are clamped to this
-  RmsNorm norm = {};  ///< of each group of heads by itself, as the authors' code has it
-  bool has_norm = true;
+  int heads = 0;                                                 ///< with a decay each
+  int head_dim = 0;                                              ///< channels of a head
+  int state_dim = 0;                                             ///< state variables per channel
+  int groups = 0;                                                ///< of heads, which share B and C
+  int conv_width = 0;                                            ///< taps, the token itself included
+  float time_step_min = 0.0f;                                    ///< time steps are clamped to this
+  float time_step_max = std::numeric_limits<float>::infinity();  ///< and to this
+  RmsNorm norm = {};                          ///< of each group of heads by itself, as the authors' code has it
+  bool has_norm = true;                       ///< whether there is a norm after the gate
   std::vector<float> input_multipliers = {};  ///< of what is projected: gate, x, B, C, time steps; none: nothing is
   float output_multiplier = 1.0f;             ///< of all that the layer gives
   int groups_of_ranks = 0;  ///< that all ranks have together, and the norms are of, in a rank's part of a group
@@ -83,7 +83,7 @@ struct Mamba2 {
 
   struct Weights {
     Matrix input;  ///< in_proj [projected, model_dim]: gate, channels of the convolution, a time step for each head
-    CausalConv::Weights conv;
+    CausalConv::Weights conv;           ///< of x, B and C
     Matrix output;                      ///< [model_dim, width]
     std::vector<float> decay;           ///< [heads], -exp(A_log)
     std::vector<float> time_step_bias;  ///< [heads]

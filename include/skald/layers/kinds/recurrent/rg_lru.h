@@ -48,8 +48,8 @@ struct RgLru {
   constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   struct Weights {
-    Matrix input;  ///< [2 * width, model_dim]: the gate (linear_y), then the recurrence (linear_x)
-    CausalConv::Weights conv;
+    Matrix input;                    ///< [2 * width, model_dim]: the gate (linear_y), then the recurrence (linear_x)
+    CausalConv::Weights conv;        ///< [width] channels
     Matrix output;                   ///< [model_dim, width]
     std::vector<float> input_bias;   ///< [2 * width]
     std::vector<float> output_bias;  ///< [model_dim]

@@ -47,9 +47,9 @@ struct ShortConv {
   constexpr CacheGroup State() const { return FloatsOf(AxesOfState()); }
 
   struct Weights {
-    Matrix input;                   ///< [3 * width, model_dim]: the gate before, the gate after, the values
-    std::vector<float> input_bias;  ///< [3 * width], or empty
-    CausalConv::Weights conv;
+    Matrix input;                    ///< [3 * width, model_dim]: the gate before, the gate after, the values
+    std::vector<float> input_bias;   ///< [3 * width], or empty
+    CausalConv::Weights conv;        ///< [width] channels
     Matrix output;                   ///< [model_dim, width]
     std::vector<float> output_bias;  ///< [model_dim], or empty
   };

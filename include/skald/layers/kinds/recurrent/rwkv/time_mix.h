@@ -31,8 +31,8 @@ struct LayerRun;                      // layers/run/layer_run.h
 struct RwkvTimeMix {
   static constexpr std::string_view kName = "RWKV-7 time mix";
 
-  int heads = 0;
-  int head_dim = 0;
+  int heads = 0;     ///< each has a state [head_dim, head_dim]
+  int head_dim = 0;  ///< elements of a head
   /// Ranks of the matrices that give decays, rates of replacement, gates, and the share of the first layer's values. A
   /// layer without the last one gives its values to later layers.
   int decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;
@@ -79,6 +79,7 @@ struct RwkvTimeMix {
   struct Weights {
     std::vector<float> mix;         ///< [6, channels]: of r, w, k, v, rates, gates
     Matrix receptance, key, value;  ///< [channels, channels]
+    /// Of what the names say, each by a matrix of low rank.
     LowRank decay, rate, gate;
     LowRank blend;                       ///< of the first layer's values; empty in the first layer
     std::vector<float> key_scale;        ///< k_k [channels]

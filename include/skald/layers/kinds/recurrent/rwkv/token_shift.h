@@ -16,11 +16,13 @@ namespace skald {
 struct LayerRun;  // layers/run/layer_run.h
 
 struct TokenShift {
+  /// Elements of a row; mixes that are made of it.
   size_t channels, mixes;
 
   /// How much of the row before goes into a mix.
   static constexpr RandomRange kRandom = {.center = 0.5f, .spread = 0.5f};
 
+  /// Floats of the state: the row before.
   constexpr size_t state_floats() const { return channels; }
 
   /// output [rows, mixes, channels] = mixes of the layer's input by `mix` [mixes, channels]; the last row is kept at
