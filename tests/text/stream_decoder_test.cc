@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/tokenizers/detail/text_of_id.h"
 #include "skald/tokenizers/stream_decoder.h"
+#include "skald/tokenizers/detail/text_of_id.h"
 
 #include <array>
 #include <string>
