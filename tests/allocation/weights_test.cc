@@ -21,6 +21,7 @@
 #include "skald/model/load_any.h"
 #include "skald/model/model.h"
 #include "skald/store/snapshots/cached_digest.h"
+#include "skald/store/snapshots/identity.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/small_configs.h"

@@ -3,6 +3,7 @@
 // The reported memory of a rank is the memory that it allocates.
 
 #include "skald/model/rank_memory.h"
+#include "skald/cache/create.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -17,6 +17,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
+#include "skald/distributed/detail/handshake.h"
 #include "skald/weights/packed_files/packed_writer.h"
 #include "tests/distributed/led_ranks.h"
 #include "tests/support/check_error.h"

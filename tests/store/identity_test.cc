@@ -3,6 +3,7 @@
 // Digests of resume points, and the file that saves computing them again.
 
 #include "skald/store/snapshots/identity.h"
+#include "skald/base/numbers/sha256.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

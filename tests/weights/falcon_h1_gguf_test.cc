@@ -11,6 +11,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/families/falcon_h1/falcon_h1.h"
+#include "skald/model/load.h"
 #include "skald/model/load_any.h"
 #include "tests/support/check_error.h"
 #include "tests/support/compare_logits.h"

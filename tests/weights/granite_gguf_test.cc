@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/families/granite4/granite4.h"
 #include "skald/model/load_any.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_convert.h"

@@ -4,6 +4,7 @@
 // is refused.
 
 #include "skald/weights/packed_files/packed_file.h"
+#include "skald/base/numbers/xxh64.h"
 
 #include <cstring>
 #include <filesystem>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/weights/files/safetensors.h"
+#include "skald/base/text/message.h"
 
 #include <string>
 #include <string_view>

@@ -15,6 +15,7 @@
 
 #include "skald/base/files/small_file.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/families/config/differences.h"
 #include "skald/families/config/fact_names.h"
 #include "skald/families/config_json.h"
