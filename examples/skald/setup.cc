@@ -47,7 +47,7 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
 
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info) {
   const ProgressBar bar("loading " + std::string(info.name), options.show_progress);
-  auto model = LoadLanguageModel(info, options.model, LoadOptionsOf(options, info, bar));
+  auto model = LoadLanguageModel(info, LoadOptionsOf(options, info, bar));
   if (model && options.adapter) {
     if (auto used = (*model)->UseAdapter(*options.adapter); !used) model = Failure(used.error());
   }
@@ -65,7 +65,7 @@ Result<Session> StartSession(const Options& options, const ModelInfo& info, cons
   runtime.resume_point_every = 256;
   auto session = Session::Create(model, runtime, options.workspace);
   if (!session || !options.prompt_cache) return session;
-  auto memory = OpenPromptMemory(options, session->adapter(), session->pool());
+  auto memory = OpenPromptMemory(options, info.model, session->adapter(), session->pool());
   if (memory) {
     session->Remember(std::move(*memory));
   } else if (memory.error().code == ErrorCode::kInvalidArgument || memory.error().code == ErrorCode::kUnsupported) {

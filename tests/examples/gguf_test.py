@@ -5,15 +5,54 @@
 usage: gguf_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
 """
 
+import ctypes
 import json
+import os
 import re
+import struct
 import sys
+import threading
+import time
 import unittest
 
 from skald_program import DEMO, TestCase, skald
 
 sys.path.insert(0, "tests/support")
 import gguf_writer
+
+
+class Openings:
+    """Counts how often a file is opened while the `with` block runs. Linux tells that, but may tell two openings as one
+    if they come in the same moment: the count is never too large."""
+
+    IN_OPEN, EVENT = 0x20, struct.Struct("iIII")  # events of a file have no name
+
+    def __init__(self, path):
+        self.count = 0
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.descriptor = libc.inotify_init1(0)
+        if self.descriptor < 0 or libc.inotify_add_watch(self.descriptor, os.fsencode(path), self.IN_OPEN) < 0:
+            raise OSError(ctypes.get_errno(), "inotify")
+        self.path, self.reader = path, threading.Thread(target=self._read, daemon=True)
+
+    def _read(self):
+        while True:
+            self.count += len(os.read(self.descriptor, 1 << 16)) // self.EVENT.size
+            if self.is_over:
+                return
+
+    def __enter__(self):
+        self.is_over = False
+        self.reader.start()
+        return self
+
+    def __exit__(self, *_):
+        time.sleep(0.05)
+        self.is_over = True
+        open(self.path, "rb").close()  # which wakes the reader
+        self.reader.join()
+        self.count -= 1
+        os.close(self.descriptor)
 
 
 class Gguf(TestCase):
@@ -42,6 +81,21 @@ class Gguf(TestCase):
             self.assertEqual(file[0], folder[0])
             self.assertIn("context", file[1])
             self.assertIn(" of 512, seed 3", file[1])  # the trained context is in the metadata
+
+    @unittest.skipUnless(sys.platform == "linux", "only Linux tells who opens a file")
+    def test_a_file_is_opened_once(self):
+        def openings(*arguments, stdin=""):
+            with Openings(self.file) as opened:
+                self.run_skald(*arguments, stdin=stdin)
+            return opened.count
+
+        generate = ["generate", "--model", self.file, "--prompt", "And", "-n", 3]
+        self.assertEqual(openings(*generate, "--no-packed-cache"), 1)
+        self.assertEqual(openings("tokenize", "--model", self.file, stdin="And"), 1)
+        self.assertEqual(openings("inspect", self.file), 1)
+        self.assertEqual(openings("inspect", self.file, "--config"), 1)
+        self.run_skald(*generate)
+        self.assertEqual(openings(*generate), 1)  # the weights are in the cache, and are those of this file
 
     def test_chat(self):
         options = ["--temperature", 0, "-n", 20]

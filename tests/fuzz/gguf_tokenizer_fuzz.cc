@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "skald/tokenizers/gguf_tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/files/gguf.h"
 
 namespace skald {
@@ -32,7 +32,7 @@ void EncodeAndDecode(const Tokenizer& tokenizer, std::string_view text) {
 void ReadFile(std::span<const std::byte> image) {
   const Result<GgufContents> contents = ParseGguf("input", image);
   if (!contents) return;
-  const Result<Tokenizer> tokenizer = TokenizerFromGguf(contents->metadata);
+  const Result<Tokenizer> tokenizer = Tokenizer::Load(contents->metadata);
   if (!tokenizer) return Require(!tokenizer.error().message.empty());
   EncodeAndDecode(*tokenizer, "Hello world's 12345 <s>\r\n\t  \xC3\xA9\xE4\xB8\xAD\xF0\x9F\x98\x80\xFF ab");
   constexpr size_t kMost = 4096;

@@ -45,7 +45,7 @@ ROOMS = {
     "distributed": ["", "communicators"],
     "engine": ["", "running", "answers", "speculation", "requests", "plan"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
-    "weights": ["packed_files", "adapters", "", "files", "packing", "types"],
+    "weights": ["opened", "packed_files", "adapters", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "families": ["", "*", "readers", "config"],

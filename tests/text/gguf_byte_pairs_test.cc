@@ -42,6 +42,8 @@ auto Through(const json& metadata, Read read) {
   return read(contents->metadata);
 }
 
+Result<Tokenizer> LoadTokenizer(const GgufMetadata& metadata) { return Tokenizer::Load(metadata); }
+
 Result<TokenizerSpec> SpecOf(const json& metadata) { return Through(metadata, TokenizerSpecFromGguf); }
 
 TokenizerSpec With(const char* name, const json& value) {
@@ -102,7 +104,7 @@ TEST_CASE("a merge of a piece that begins with a space is read") {
 }
 
 TEST_CASE("a tokenizer of the metadata encodes, parses and decodes") {
-  const Tokenizer tokenizer = Through(SmallMetadata(), TokenizerFromGguf).value();
+  const Tokenizer tokenizer = Through(SmallMetadata(), LoadTokenizer).value();
   using Ids = std::vector<int32_t>;
   CHECK(tokenizer.vocab_size() == 9);
   CHECK(tokenizer.Encode("abba").value() == Ids{2, 1, 0});
@@ -113,7 +115,7 @@ TEST_CASE("a tokenizer of the metadata encodes, parses and decodes") {
   CHECK(tokenizer.SpecialId("<|im_end|>") == 6);
   json metadata = SmallMetadata();
   metadata["tokenizer.ggml.merges"] = {"a c"};
-  CheckError(Through(metadata, TokenizerFromGguf), ErrorCode::kDataLoss, "the tokenizer in the metadata: ");
+  CheckError(Through(metadata, LoadTokenizer), ErrorCode::kDataLoss, "the tokenizer in the metadata: ");
 }
 
 TEST_CASE("Metadata that make no byte-level tokenizer are refused by name") {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/tokenizers/gguf_tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/test_tokenizers.h"
@@ -49,7 +49,7 @@ Tokenizer OpenGguf(const std::filesystem::path& path) {
   const std::string bytes = ReadBytes(path);
   const auto contents = ParseGguf(path.string(), std::as_bytes(std::span(bytes)));
   REQUIRE(contents);
-  auto tokenizer = TokenizerFromGguf(contents->metadata);
+  auto tokenizer = Tokenizer::Load(contents->metadata);
   REQUIRE_MESSAGE(tokenizer.has_value(), tokenizer.error().message);
   return *std::move(tokenizer);
 }

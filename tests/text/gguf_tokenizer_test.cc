@@ -2,7 +2,7 @@
 //
 // Tokenizers rebuilt from the metadata of GGUF files: the same ids as those of the original model.
 
-#include "skald/tokenizers/gguf_tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 #include <cstring>
 #include <iterator>
@@ -83,7 +83,7 @@ struct FileOf {
   GgufContents contents;
 };
 
-Result<Tokenizer> Rebuild(const json& metadata) { return TokenizerFromGguf(FileOf(metadata).contents.metadata); }
+Result<Tokenizer> Rebuild(const json& metadata) { return Tokenizer::Load(FileOf(metadata).contents.metadata); }
 
 Tokenizer MustRebuild(const json& metadata) {
   Result<Tokenizer> tokenizer = Rebuild(metadata);

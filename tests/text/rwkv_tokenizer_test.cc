@@ -16,8 +16,8 @@
 #include "doctest/doctest.h"
 #include "skald/open/chat.h"
 #include "skald/templates/published.h"
-#include "skald/tokenizers/gguf_tokenizer.h"
 #include "skald/tokenizers/stream_decoder.h"
+#include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"
@@ -76,7 +76,7 @@ json Metadata() {
 
 Result<Tokenizer> Rebuild(const json& metadata) {
   const std::string image = testing::GgufImage(testing::GgufValuesOf(metadata), {});
-  return TokenizerFromGguf(ParseGguf("file", std::as_bytes(std::span(image)))->metadata);
+  return Tokenizer::Load(ParseGguf("file", std::as_bytes(std::span(image)))->metadata);
 }
 
 void CheckIds(const Tokenizer& tokenizer) {
@@ -143,7 +143,7 @@ TEST_CASE("a GGUF file names the format in which RWKV's World models chat") {
   const auto chat_template = ChatTemplateFromGguf(contents->metadata);
   REQUIRE(chat_template);
   REQUIRE(chat_template->has_value());
-  const Tokenizer tokenizer = *TokenizerFromGguf(contents->metadata);
+  const Tokenizer tokenizer = *Tokenizer::Load(contents->metadata);
   Chat chat, marked;
   chat.Add(Role::kSystem, " Be the x.");
   chat.Add(Role::kUser, "a");

@@ -11,6 +11,7 @@
 #include "skald/base/text/message.h"
 #include "skald/families/gguf_config.h"
 #include "skald/model/load.h"
+#include "skald/weights/opened/opened_model.h"
 #include "tests/support/check_error.h"
 #include "tests/support/config_list.h"
 #include "tests/support/gguf_convert.h"
@@ -220,11 +221,15 @@ TEST_CASE("A GGUF file is told by its first letters, not by its name") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "weights.bin";
   WriteFile(path, GgufImage(Architecture("llama"), GgufTensors<TinyModel>(TinyTensors<TinyModel>(), "llama")));
-  CHECK(IsGgufFile(path));
+  const auto is_gguf = [](const std::filesystem::path& file) {
+    const auto opened = OpenedModel::Open(file);
+    return opened && opened->gguf() != nullptr;
+  };
+  CHECK(is_gguf(path));
   CHECK(LoadWeights<TinyModel>(path));
   WriteFile(folder.path() / "x.gguf", "GGU");
-  CHECK_FALSE(IsGgufFile(folder.path() / "x.gguf"));
-  CHECK_FALSE(IsGgufFile(folder.path() / "absent"));
+  CHECK_FALSE(is_gguf(folder.path() / "x.gguf"));
+  CHECK_FALSE(is_gguf(folder.path() / "absent"));
   CheckError(Checkpoint::Open(folder.path() / "x.gguf"), ErrorCode::kDataLoss, "x.gguf: not a safetensors file");
 }
 

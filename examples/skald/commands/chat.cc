@@ -177,7 +177,7 @@ class Conversation {
     // Without a template a message goes on with the text.
     const bool goes_on = template_.parts().only_continues && !turns_.empty();
     chat_.Add(Role::kUser, (goes_on ? " " : "") + message);
-    SKALD_ASSIGN(auto next, IdsOfNextTurn(tokenizer_, template_, chat_, session_.ids()));
+    SKALD_ASSIGN(auto next, EncodeNextTurn(tokenizer_, template_, chat_, session_.ids()));
     SKALD_TRY(MakeRoom(next));
     if (next.keep < session_.size()) {
       SKALD_TRY(session_.Rewind(static_cast<uint32_t>(next.keep)));
@@ -233,7 +233,7 @@ class Conversation {
     if (forgotten == 0) return {};
     Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
          (forgotten == 1 ? " is" : " are") + " forgotten");
-    SKALD_ASSIGN(auto again, IdsOfNextTurn(tokenizer_, template_, chat_, session_.ids()));
+    SKALD_ASSIGN(auto again, EncodeNextTurn(tokenizer_, template_, chat_, session_.ids()));
     next = std::move(again);
     return {};
   }
@@ -340,15 +340,15 @@ Result<void> SaveAtTheEnd(Conversation& chat, LineReader& input, bool terminal) 
 
 Result<int> RunChat(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
-  const auto advice = ReadGenerationConfig(info);
-  if (!advice) return Annotate(options.model.string(), advice);
+  const auto advice = OpenGenerationConfig(info.model);
+  if (!advice) return Failure(advice.error());
   SKALD_ASSIGN(const auto sampler, ChooseSampler(options, info, *advice));
   SKALD_ASSIGN(const auto tokenizer, LoadTokenizer(options, info));
   SKALD_ASSIGN(const auto model, LoadWeights(options, info));
   SKALD_ASSIGN(auto session, StartSession(options, info, *model));
 
   SKALD_ASSIGN(auto chat_template, ChooseChatTemplate(options, info, tokenizer));
-  SKALD_ASSIGN(auto stop_ids, IdsThatStop(tokenizer, chat_template, *advice));
+  SKALD_ASSIGN(auto stop_ids, StopIds(tokenizer, chat_template, *advice));
   Conversation chat(options, tokenizer, session, chat_template, {sampler, std::move(stop_ids), options.max_tokens});
   const bool terminal = isatty(STDIN_FILENO) == 1;
   if (chat_template.parts().only_continues) {

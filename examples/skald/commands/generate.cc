@@ -83,8 +83,8 @@ class TokenPrinter {
 
 Result<int> RunGenerate(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
-  const auto advice = ReadGenerationConfig(info);
-  if (!advice) return Annotate(options.model.string(), advice);
+  const auto advice = OpenGenerationConfig(info.model);
+  if (!advice) return Failure(advice.error());
   SKALD_ASSIGN(const auto sampler, ChooseSampler(options, info, *advice));
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> prompt = options.token_ids;
@@ -94,9 +94,9 @@ Result<int> RunGenerate(const Options& options) {
     SKALD_ASSIGN(auto loaded, LoadTokenizer(options, info));
     tokenizer = std::move(loaded);
     SKALD_ASSIGN(const auto text, ReadPrompt(options));
-    SKALD_ASSIGN(auto ids, IdsOfChat(*tokenizer, chat_template, Chat(std::vector<Message>{{Role::kUser, text}})));
+    SKALD_ASSIGN(auto ids, EncodeChat(*tokenizer, chat_template, Chat(std::vector<Message>{{Role::kUser, text}})));
     prompt = std::move(ids);
-    SKALD_ASSIGN(auto stops, IdsThatStop(*tokenizer, chat_template, *advice));
+    SKALD_ASSIGN(auto stops, StopIds(*tokenizer, chat_template, *advice));
     stop_ids = std::move(stops);
   }
 

@@ -20,12 +20,13 @@
 #include <vector>
 
 #include "commands/inspect_ranks.h"
-#include "model_files/identify_model.h"
+#include "model_files/known_models.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packed_files/packed_file.h"
 
 namespace skald::program {
@@ -92,9 +93,8 @@ class TensorTable {
   Total all_;
 };
 
-void PrintConfig(const std::filesystem::path& path) {
-  const auto info = IdentifyModel(path);
-  const auto why_none = WhyNoConfig(path);
+void PrintConfig(const OpenedModel& model, const Result<ModelInfo>& info) {
+  const auto why_none = WhyNoConfig(model);
   if (info) {
     std::cout << "family: " << (info->family.empty() ? "not told by this packed file" : Printable(info->family))
               << '\n';
@@ -130,7 +130,7 @@ void PrintLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
   }
 }
 
-void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path& path) {
+void InspectCheckpoint(const OpenedModel& model, const Checkpoint& checkpoint) {
   const GgufFile* const gguf = checkpoint.gguf();
   std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
   if (gguf != nullptr) {
@@ -142,8 +142,9 @@ void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path
       std::cout << (array != nullptr ? Show(*array) : Show(value)) << '\n';
     }
   }
-  PrintConfig(path);
-  if (const auto info = IdentifyModel(path)) PrintLeftOut(checkpoint, info->spec);
+  const auto info = IdentifyModel(model);
+  PrintConfig(model, info);
+  if (info) PrintLeftOut(checkpoint, info->spec);
   size_t width = 0;
   for (const TensorView& tensor : checkpoint.tensors()) width = std::max(width, QuotedName(tensor.name).size());
   TensorTable table(width);
@@ -154,7 +155,8 @@ void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path
 }
 
 // A packed file has its tensors in a fixed order, without names.
-void InspectPacked(const PackedFile& file) {
+void InspectPacked(const OpenedModel& model) {
+  const PackedFile& file = *model.packed();
   std::cout << Printable(file.path().native()) << ": packed, to load as " << NameOf(file.table().dtype)
             << "\npacked from:\n";
   std::istringstream sources(file.table().source);  // packed_source.h
@@ -166,7 +168,7 @@ void InspectPacked(const PackedFile& file) {
   for (const PackedAttachment& attachment : file.table().attachments) {
     std::cout << "  " << Printable(attachment.name) << ' ' << attachment.range.bytes << " bytes\n";
   }
-  PrintConfig(file.path());
+  PrintConfig(model, IdentifyModel(model));
   const auto& parameters = file.table().parameters;
   TensorTable table(std::to_string(parameters.size()).size());
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -183,18 +185,18 @@ void InspectPacked(const PackedFile& file) {
 
 Result<int> RunInspect(const Options& options) {
   if (options.inspect_ranks > 0) return RunInspectRanks(options);
+  SKALD_ASSIGN(const auto model, OpenedModel::Open(options.model));
   if (options.only_config) {
-    SKALD_ASSIGN(const auto config, ConfigOf(options.model));
+    SKALD_ASSIGN(const auto config, ConfigOf(model));
     std::cout << config;
     return 0;
   }
-  if (PackedFile::Recognises(options.model)) {
-    SKALD_ASSIGN(const auto file, PackedFile::Open(options.model));
-    InspectPacked(*file);
+  if (model.packed() != nullptr) {
+    InspectPacked(model);
     return 0;
   }
-  SKALD_ASSIGN(const auto checkpoint, Checkpoint::Open(options.model));
-  InspectCheckpoint(checkpoint, options.model);
+  SKALD_ASSIGN(const auto checkpoint, model.checkpoint());
+  InspectCheckpoint(model, *checkpoint);
   return 0;
 }
 

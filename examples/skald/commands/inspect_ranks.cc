@@ -11,11 +11,12 @@
 #include <iostream>
 #include <vector>
 
-#include "model_files/identify_model.h"
+#include "model_files/known_models.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
 #include "skald/model/rank_memory.h"
 #include "skald/weights/files/checkpoint.h"
+#include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packed_files/packed_file.h"
 
 namespace skald::program {
@@ -44,13 +45,11 @@ Result<Weights> FindWeights(const Options& options) {
     SKALD_ASSIGN(auto spec, FindModelByName(options.model.native()));
     return Weights{spec, MatrixTypes(spec, type)};
   }
-  SKALD_ASSIGN(auto described, DescribeModel(options.model));
-  if (PackedFile::Recognises(options.model)) {
-    SKALD_ASSIGN(const auto file, PackedFile::Open(options.model));
-    return OfPacked(*file, std::move(described.spec));
-  }
-  SKALD_ASSIGN(const auto checkpoint, Checkpoint::Open(options.model));
-  SKALD_ASSIGN(auto types, TypesOfMatrices(checkpoint, described.spec, type));
+  SKALD_ASSIGN(const auto model, OpenedModel::Open(options.model));
+  SKALD_ASSIGN(auto described, DescribeModel(model));
+  if (model.packed() != nullptr) return OfPacked(*model.packed(), std::move(described.spec));
+  SKALD_ASSIGN(const auto checkpoint, model.checkpoint());
+  SKALD_ASSIGN(auto types, TypesOfMatrices(*checkpoint, described.spec, type));
   return Weights{std::move(described.spec), std::move(types)};
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model_files/identify_model.h"
+#include "model_files/known_models.h"
 #include "skald/families/published.h"
 #include "skald/families/registry.h"
 

@@ -7,9 +7,10 @@
 #include <string>
 #include <system_error>
 
-#include "conversation/language_model.h"
+#include "model_files/known_models.h"
 #include "setup.h"
 #include "skald/base/text/printable.h"
+#include "skald/open/pack_model.h"
 #include "skald/weights/packed_files/packed_file.h"
 
 namespace skald::program {
@@ -27,7 +28,7 @@ Result<int> Verify(const std::filesystem::path& path) {
 Result<int> Pack(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   const ProgressBar bar("packing " + std::string(info.name), options.show_progress);
-  SKALD_TRY(PackLanguageModel(info, options.model, LoadOptionsOf(options, info, bar), options.packed));
+  SKALD_TRY(PackModel(info, LoadOptionsOf(options, info, bar), options.packed));
   std::error_code ignored;
   std::cout << Printable(options.packed.native()) << ": " << info.name << ", "
             << std::filesystem::file_size(options.packed, ignored) << " bytes\n";

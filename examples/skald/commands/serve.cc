@@ -19,7 +19,7 @@
 
 #include "conversation/language_model.h"
 #include "conversation/state_identity.h"
-#include "model_files/identify_model.h"
+#include "model_files/known_models.h"
 #include "model_files/model_text.h"
 #include "ranks/rank_job.h"
 #include "serve/api/router.h"
@@ -174,23 +174,23 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
   if (!tokenizer) return Failure(tokenizer.error());
   auto chat_template = ChooseChatTemplate(options, info, *tokenizer);
   if (!chat_template) return Failure(chat_template.error());
-  const auto advice = ReadGenerationConfig(info);
-  if (!advice) return Annotate(options.model.string(), advice);
+  const auto advice = OpenGenerationConfig(info.model);
+  if (!advice) return Failure(advice.error());
   SKALD_ASSIGN(auto sampler, ChooseSampler(options, info, *advice));
-  SKALD_ASSIGN(auto stops, IdsThatStop(*tokenizer, *chat_template, *advice));
+  SKALD_ASSIGN(auto stops, StopIds(*tokenizer, *chat_template, *advice));
   const std::string name = options.serve.model_name.empty() ? info.name : options.serve.model_name;
   SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, name, info.spec, ShareOf(options.ranks)));
   SKALD_ASSIGN(auto weights, LoadWeights(options, info));
   const std::shared_ptr<const LanguageModel> model = std::move(weights);
   SKALD_ASSIGN(auto pool, model->CreatePool(RuntimeOf(options, info)));
-  SKALD_ASSIGN(auto identity, IdentityOf(options, {}));
+  SKALD_ASSIGN(auto identity, IdentityOf(options, info.model, {}));
   const auto encode = [tokenizer = *tokenizer, chat_template = *chat_template](Chat chat) {
     chat.options = RenderOptionsNow();
-    return IdsOfChat(tokenizer, chat_template, chat);
+    return EncodeChat(tokenizer, chat_template, chat);
   };
   const auto encode_next = [tokenizer = *tokenizer, chat_template = *chat_template](Chat chat, auto cached) {
     chat.options = RenderOptionsNow();
-    return IdsOfNextTurn(tokenizer, chat_template, chat, cached);
+    return EncodeNextTurn(tokenizer, chat_template, chat, cached);
   };
   return serve::ServedModel{
       .name = name,

@@ -11,46 +11,13 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/create.h"
-#include "skald/families/spec_json.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/load.h"
-#include "skald/model/load_any.h"
-#include "skald/weights/packed_files/packed_source.h"
-#include "skald/weights/packed_files/packed_writer.h"
 #ifdef SKALD_HAS_STORE
 #include "skald/model/load_adapter.h"
 #endif
 
 namespace skald::program {
-namespace {
-
-// The files beside the weights that a packed file takes along.
-constexpr const char* kAttachedFiles[] = {"config.json", "generation_config.json", "tokenizer_config.json",
-                                          "chat_template.jinja", "chat_template.json"};
-
-// Those that there are, and the tokenizer. A model with one of a kind that Skald does not read still runs on token ids.
-Result<void> Attach(const ModelInfo& info, PackedOrigin& origin) {
-  const auto may_lack = [](const Error& error) {
-    return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kUnsupported;
-  };
-  if (const auto tokenizer = info.load_tokenizer()) {
-    SKALD_ASSIGN(auto bytes, tokenizer->ToBytes());
-    origin.attachments.emplace_back(kTokenizerFile, std::move(bytes));
-  } else if (!may_lack(tokenizer.error())) {
-    return Failure(tokenizer.error());
-  }
-  for (const char* name : kAttachedFiles) {
-    auto content = info.read_file(name);
-    if (content) {
-      origin.attachments.emplace_back(name, std::move(*content));
-    } else if (!may_lack(content.error())) {
-      return Failure(content.error());
-    }
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<void> LanguageModel::ComputeOn(const CommunicatorRef& ranks) {
   if (ranks.share().rank != 0) return {};
@@ -99,10 +66,9 @@ Result<Outputs> LanguageModel::Forward(const Batch& batch, Workspace& workspace,
 
 ModelCost LanguageModel::Cost() const { return CostOf(model_.weights()); }
 
-Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& path,
-                                                         const LoadOptions& options) {
-  return NoThrow(path.native(), [&]() -> Result<std::unique_ptr<LanguageModel>> {
-    SKALD_ASSIGN(auto weights, LoadWeights(path, info.spec, info.name, options));
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const LoadOptions& options) {
+  return NoThrow(info.model.path().native(), [&]() -> Result<std::unique_ptr<LanguageModel>> {
+    SKALD_ASSIGN(auto weights, LoadWeights(info.model, info.spec, info.name, options));
     return std::make_unique<LanguageModel>(AnyModel(info.name, std::move(weights), StandardLayers::Functions()));
   });
 }
@@ -117,19 +83,6 @@ Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name
     SKALD_ASSIGN(auto weights, RandomWeights(spec, 1, weight_type, std::thread::hardware_concurrency(), share));
     return std::make_unique<LanguageModel>(
         AnyModel(std::string(name), std::move(weights), StandardLayers::Functions()));
-  });
-}
-
-Result<void> PackLanguageModel(const ModelInfo& info, const std::filesystem::path& path, const LoadOptions& options,
-                               const std::filesystem::path& output) {
-  return NoThrow(path.native(), [&]() -> Result<void> {
-    SKALD_ASSIGN(const auto source, DescribeSource(path));
-    SKALD_ASSIGN(auto spec, SpecToJson(info.spec));
-    PackedOrigin origin{info.name, Fingerprint(info.spec), options.dtype, source, {}};
-    origin.attachments.emplace_back(kSpecAttachment, std::move(spec));
-    SKALD_TRY(Attach(info, origin));
-    SKALD_ASSIGN(const auto weights, LoadWeights(path, info.spec, info.name, options));
-    return WritePackedFile(output, ParametersOf(weights), origin);
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model chosen at run time (identify_model.h). Only language_model.cc compiles what models compute.
+// A model chosen at run time (model_files/known_models.h). Only language_model.cc compiles what models compute.
 
 #ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
 #define SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "model_files/identify_model.h"
+#include "model_files/known_models.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
@@ -72,19 +72,13 @@ class LanguageModel {
 // program without skald::store.
 Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec& spec, const RankShare& share);
 
-// Loads the weights of the model that IdentifyModel found at `path`. Errors: see LoadWeights.
-Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& path,
-                                                         const LoadOptions& options);
+// Loads the weights of the model that IdentifyModel opened. Errors: see LoadWeights.
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const LoadOptions& options);
 
 // Makes a model of the known Config of that name with random weights. Errors: there is none, or the type is none of
 // weights in memory.
 Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type,
                                                            const RankShare& share = {});
-
-// Loads the weights as LoadLanguageModel does and writes them to the packed file `output`, with the small files
-// that go with them. Errors: those of LoadWeights and WritePackedFile.
-Result<void> PackLanguageModel(const ModelInfo& info, const std::filesystem::path& path, const LoadOptions& options,
-                               const std::filesystem::path& output);
 
 }  // namespace skald::program
 

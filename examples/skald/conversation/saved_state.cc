@@ -56,7 +56,8 @@ class StoredPromptMemory : public PromptMemory {
 }  // namespace
 
 Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options, const Sha256Digest& adapter) {
-  SKALD_ASSIGN(auto identity, IdentityOf(options, adapter));
+  SKALD_ASSIGN(const auto model, OpenedModel::Open(options.model));
+  SKALD_ASSIGN(auto identity, IdentityOf(options, model, adapter));
   return std::make_shared<const StateOwner>(std::move(identity));
 }
 
@@ -102,7 +103,8 @@ Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& 
   return chat;
 }
 
-Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const Sha256Digest& adapter,
+Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const OpenedModel& model,
+                                                       const Sha256Digest& adapter,
                                                        const std::shared_ptr<BlockPool>& pool) {
   const std::filesystem::path& folder = *options.prompt_cache;
   std::error_code ignored;  // what cannot be asked cannot be opened either
@@ -110,7 +112,7 @@ Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, c
     return Fail(ErrorCode::kInvalidArgument, folder.string() + ": expected a folder");
   }
   SKALD_ASSIGN(auto store, DirectoryStore::Open(folder));
-  SKALD_ASSIGN(const auto identity, IdentityOf(options, adapter));
+  SKALD_ASSIGN(const auto identity, IdentityOf(options, model, adapter));
   auto memory = std::make_unique<StoredPromptMemory>(std::move(store));
   SKALD_TRY(memory->Open(identity, pool));
   return memory;
@@ -133,7 +135,7 @@ Result<void> SaveChat(const std::filesystem::path&, const StateOwner&, const Sav
 Result<SavedChat> LoadChat(const std::filesystem::path&, const StateOwner&, const std::shared_ptr<BlockPool>&) {
   return NotBuiltIn();
 }
-Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options&, const Sha256Digest&,
+Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options&, const OpenedModel&, const Sha256Digest&,
                                                        const std::shared_ptr<BlockPool>&) {
   return NotBuiltIn();
 }

@@ -19,6 +19,7 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/sampling/settings.h"
+#include "skald/weights/opened/opened_model.h"
 
 namespace skald::program {
 
@@ -68,7 +69,8 @@ class PromptMemory {
 
 // Opens the folder `options.prompt_cache`, which is made if it is not there. Errors: kInvalidArgument for what is no
 // folder, kUnsupported in a program without skald::store; any other is one that a run can do without it for.
-Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const Sha256Digest& adapter,
+Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const OpenedModel& model,
+                                                       const Sha256Digest& adapter,
                                                        const std::shared_ptr<BlockPool>& pool);
 
 }  // namespace skald::program

@@ -9,12 +9,13 @@
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/store/snapshots/identity.h"
+#include "skald/weights/opened/opened_model.h"
 
 namespace skald::program {
 
 // Reads all of the weights, unless their digest is known from before. Only in a program with skald::store. Error: what
 // cannot be read.
-Result<Identity> IdentityOf(const Options& options, const Sha256Digest& adapter);
+Result<Identity> IdentityOf(const Options& options, const OpenedModel& model, const Sha256Digest& adapter);
 
 }  // namespace skald::program
 

@@ -9,7 +9,7 @@
 
 #include "bench/bench.h"
 #include "conversation/language_model.h"
-#include "model_files/identify_model.h"
+#include "model_files/known_models.h"
 #include "ranks/rank_job.h"
 #include "setup.h"
 #include "skald/distributed/follow_ranks.h"

@@ -8,5 +8,9 @@
 
 #include "skald/open/detail/chat.h"
 #include "skald/open/detail/generation_config.h"
+#include "skald/open/detail/model_file.h"
+#include "skald/open/detail/model_info.h"
+#include "skald/open/detail/model_text.h"
+#include "skald/open/detail/pack_model.h"
 
 #endif  // SKALD_COMPILED_OPEN_H_

@@ -23,6 +23,7 @@
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/load_options.h"
+#include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packing/pack.h"
 #include "skald/weights/parameters.h"
 
@@ -69,6 +70,12 @@ Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkpoint, const M
 /// layers of your own), or if a GGUF file lacks a value that its reader needs. To load a model with a changed number,
 /// call the LoadWeights above, which takes tensors alone.
 Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec, std::string_view name,
+                                 const LoadOptions& options = {},
+                                 std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>());
+
+/// The same of a model that is open already: a GGUF or packed file is not opened again, but for a packed file that
+/// LoadOptions want copied into memory.
+Result<ModelWeights> LoadWeights(const OpenedModel& model, const ModelSpec& spec, std::string_view name,
                                  const LoadOptions& options = {},
                                  std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>());
 

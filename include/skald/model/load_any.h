@@ -13,6 +13,7 @@
 #include "skald/families/config/described_model.h"
 #include "skald/model/any_model.h"
 #include "skald/weights/load_options.h"
+#include "skald/weights/opened/opened_model.h"
 
 namespace skald {
 
@@ -26,9 +27,15 @@ inline constexpr const char* kSpecAttachment = "spec.json";
 /// name the path: those of the readers of metadata, and kUnsupported for sizes that no model can have.
 Result<DescribedModel> DescribeModel(const std::filesystem::path& path);
 
+/// The same of a model that is open already.
+Result<DescribedModel> DescribeModel(const OpenedModel& model);
+
 /// Returns the model at `path`. It computes the bits that a Model of a Config of the same sizes does. Errors: those of
 /// DescribeModel and LoadWeights.
 Result<AnyModel> LoadAnyModel(const std::filesystem::path& path, const LoadOptions& options = {});
+
+/// The same of a model that is open already.
+Result<AnyModel> LoadAnyModel(const OpenedModel& model, const LoadOptions& options = {});
 
 }  // namespace skald
 

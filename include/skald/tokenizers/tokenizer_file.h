@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which file of a model's folder is its tokenizer. Safe for concurrent calls.
+// Where a model's tokenizer lies. Safe for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_TOKENIZER_FILE_H_
 #define SKALD_TOKENIZERS_TOKENIZER_FILE_H_
 
 #include <filesystem>
+#include <string_view>
 
 #include "skald/base/result.h"
 
 namespace skald {
+
+/// The name under which a packed file keeps the model's tokenizer, as Tokenizer::ToBytes has it.
+inline constexpr std::string_view kPackedTokenizer = "tokenizer.skald";
 
 /// Returns the file of a folder that Tokenizer::Load reads: tokenizer.json, else tokenizer.model, else RWKV's list of
 /// pieces. Where a model was given further tokens after its training, as most that chat were, only the first has them.

@@ -36,16 +36,29 @@ enum class AddSpecial { kNo, kYes };
 /// Most bytes of a file with a tokenizer. The largest published, of 262,144 pieces, has 33 MB.
 inline constexpr uint64_t kMaxTokenizerFile = uint64_t{256} << 20;
 
-struct TokenizerSpec;
+struct GgufMetadata;   ///< weights/files/gguf_metadata.h
+class OpenedModel;     ///< weights/opened/opened_model.h
+struct TokenizerSpec;  ///< tokenizer_spec.h
 
 class Tokenizer {
  public:
-  /// These three are defined in tokenizer.h, which includes every engine.
-  ///
-  /// Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes, or of a folder that of the two
-  /// which tokenizer_file.h tells. Which pieces begin and end a text a tokenizer_config.json beside it says. Errors
-  /// name the file.
+  // Load, Parse and From of a spec are defined in tokenizer.h, which includes every engine.
+
+  /// Opens the tokenizer at `path`: a SentencePiece model, a tokenizer.json or RWKV's list of pieces, of at most
+  /// kMaxTokenizerFile bytes; of a folder the one of them that tokenizer_file.h tells; or the tokenizer within a GGUF
+  /// or packed file. A tokenizer_config.json beside a tokenizer's own file says which pieces begin and end a text.
+  /// Errors name the file.
   static Result<Tokenizer> Load(const std::filesystem::path& path);
+
+  /// Opens the tokenizer that goes with a model: the one within its GGUF or packed file, else the one in its folder.
+  static Result<Tokenizer> Load(const OpenedModel& model);
+
+  /// Makes the tokenizer that metadata of a GGUF file describe with names like "tokenizer.ggml.tokens", so that texts
+  /// have the ids that they have with the original. Names and defaults are those of llama.cpp
+  /// (https://github.com/ggml-org/llama.cpp, llama-vocab.cpp and convert_hf_to_gguf.py). Errors: kNotFound where there
+  /// is none; kUnsupported for one of another kind than "llama", "gpt2" and "rwkv", or with a pre-tokenizer of an
+  /// unknown name; kDataLoss and those of Parse for values that cannot be right.
+  static Result<Tokenizer> Load(const GgufMetadata& metadata);
 
   /// Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.
   static Result<Tokenizer> Parse(std::string_view bytes);

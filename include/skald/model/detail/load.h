@@ -8,6 +8,7 @@
 #include "skald/model/load.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -21,6 +22,7 @@
 #include "skald/model/detail/load_check.h"
 #include "skald/weights/files/gguf.h"
 #include "skald/weights/load_plan.h"
+#include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packed_files/packed_cache.h"
 #include "skald/weights/packed_files/packed_check.h"
 #include "skald/weights/packed_files/packed_file.h"
@@ -84,14 +86,34 @@ inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& 
   return {};
 }
 
-inline Result<void> FillFromPacked(const std::filesystem::path& path, const ParameterList& list, uint64_t model,
-                                   const LoadOptions& options) {
-  SKALD_ASSIGN(const auto file, PackedFile::Open(path, UseOfPacked(options)));
+// Returns the packed file as the options want it: the open one, which is mapped, or a copy of it in memory.
+inline Result<std::shared_ptr<const PackedFile>> PackedAsWanted(const std::shared_ptr<const PackedFile>& file,
+                                                                const LoadOptions& options) {
+  const MappedFile::Use use = UseOfPacked(options);
+  if (use == MappedFile::Use::kCopy) return PackedFile::Open(file->path(), use);
+  if (use == MappedFile::Use::kKeep) file->WillRead(file->bytes());
+  return file;
+}
+
+inline Result<void> FillFromPacked(const std::shared_ptr<const PackedFile>& opened, const ParameterList& list,
+                                   uint64_t model, const LoadOptions& options) {
+  SKALD_ASSIGN(const auto file, PackedAsWanted(opened, options));
   if (file->table().dtype != options.dtype) {
-    return Fail(ErrorCode::kInvalidArgument, Concat({path.string(), ": packed as ", NameOf(file->table().dtype),
+    return Fail(ErrorCode::kInvalidArgument, Concat({file->path().string(), ": packed as ", NameOf(file->table().dtype),
                                                      ", but LoadOptions::dtype is ", NameOf(options.dtype)}));
   }
   return TakeWeights(file, list, model, options);
+}
+
+// Fills what `list` refers to from the tensors of a model that is not packed.
+inline Result<void> FillFromTensors(const OpenedModel& model, const ParameterList& list, const ModelSpec& spec,
+                                    const LoadOptions& options, std::span<const WeightPacker> packers) {
+  SKALD_ASSIGN(const auto checkpoint, model.checkpoint());
+  SKALD_TRY(CheckConverter(*checkpoint, list.assumptions()));
+  if (const GgufFile* const file = checkpoint->gguf()) {
+    SKALD_TRY(CheckGgufMetadata(model.path().string(), *file, spec));
+  }
+  return FillFrom(*checkpoint, list, options, packers);
 }
 
 }  // namespace internal
@@ -147,24 +169,32 @@ SKALD_INLINE Result<ModelWeights> LoadWeights(const std::filesystem::path& path,
   return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
     SKALD_TRY(internal::CheckLoadOptions(options, packers));
     SKALD_TRY(internal::CheckSpec(spec, options.share));
+    SKALD_ASSIGN(const auto model, OpenedModel::Open(path));
+    return LoadWeights(model, spec, name, options, packers);
+  });
+}
+
+SKALD_INLINE Result<ModelWeights> LoadWeights(const OpenedModel& model, const ModelSpec& spec, std::string_view name,
+                                              const LoadOptions& options, std::span<const WeightPacker> packers) {
+  const std::filesystem::path& path = model.path();
+  return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
+    SKALD_TRY(internal::CheckLoadOptions(options, packers));
+    SKALD_TRY(internal::CheckSpec(spec, options.share));
     ModelWeights weights(spec, options.share);
     weights.dtype = options.dtype;
     const ParameterList list = ParametersOf(weights);
-    const auto load = [&]() -> Result<void> {
-      SKALD_ASSIGN(const auto checkpoint, Checkpoint::Open(path));
-      SKALD_TRY(internal::CheckConverter(checkpoint, list.assumptions()));
-      if (const GgufFile* const file = checkpoint.gguf()) {
-        SKALD_TRY(internal::CheckGgufMetadata(path.string(), *file, spec));
-      }
-      return internal::FillFrom(checkpoint, list, options, packers);
-    };
-    const bool is_packed = PackedFile::Recognises(path);
-    if (!is_packed && !IsGgufFile(path)) {
+    const auto load = [&] { return internal::FillFromTensors(model, list, spec, options, packers); };
+    if (!model.is_whole()) {
       SKALD_TRY(internal::CheckConfigJson(path, spec));
     }
-    SKALD_TRY(is_packed                      ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
-              : options.cache_folder.empty() ? load()
-                                             : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load));
+    if (model.packed() != nullptr) {
+      SKALD_TRY(internal::FillFromPacked(model.packed(), list, Fingerprint(spec), options));
+    } else if (options.cache_folder.empty()) {
+      SKALD_TRY(load());
+    } else {
+      SKALD_ASSIGN(auto source, model.DescribeSource());
+      SKALD_TRY(LoadThroughCache({path, name, Fingerprint(spec), std::move(source)}, list, options, load));
+    }
     SKALD_TRY(internal::CheckTypes(path, list, packers));
     return weights;
   });

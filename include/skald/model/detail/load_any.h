@@ -22,22 +22,21 @@
 #include "skald/layers/standard_layers.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packed_files/packed_file.h"
 
 namespace skald {
 
 namespace internal {
 
-inline Result<DescribedModel> DescribePacked(const std::filesystem::path& path) {
-  SKALD_ASSIGN(const auto file, PackedFile::Open(path));
-  SKALD_ASSIGN(const auto text, file->Attachment(kSpecAttachment));
+inline Result<DescribedModel> DescribePacked(const PackedFile& file) {
+  SKALD_ASSIGN(const auto text, file.Attachment(kSpecAttachment));
   auto spec = SpecFromJson(text);
-  if (!spec) return Annotate(path.string(), spec);
+  if (!spec) return Annotate(file.path().string(), spec);
   return DescribedModel{kPackedModelType, std::move(*spec)};
 }
 
-inline Result<DescribedModel> DescribeGguf(const std::filesystem::path& path) {
-  SKALD_ASSIGN(const auto file, GgufFile::Open(path));
+inline Result<DescribedModel> DescribeGguf(const std::filesystem::path& path, const GgufFile& file) {
   auto models = ModelsOf(file);
   if (!models) return Annotate(path.string(), models);
   return std::move(models->front());
@@ -56,20 +55,33 @@ inline Result<DescribedModel> DescribeFolder(const std::filesystem::path& path) 
 }  // namespace internal
 
 SKALD_INLINE Result<DescribedModel> DescribeModel(const std::filesystem::path& path) {
+  SKALD_ASSIGN(const auto model, OpenedModel::Open(path));
+  return DescribeModel(model);
+}
+
+SKALD_INLINE Result<DescribedModel> DescribeModel(const OpenedModel& model) {
+  const std::filesystem::path& path = model.path();
   return NoThrow(path.native(), [&]() -> Result<DescribedModel> {
-    SKALD_ASSIGN(auto model, PackedFile::Recognises(path) ? internal::DescribePacked(path)
-                             : IsGgufFile(path)           ? internal::DescribeGguf(path)
-                                                          : internal::DescribeFolder(path));
-    if (const char* why = WhyImpossible(model.spec)) return Fail(ErrorCode::kUnsupported, path.string() + ": " + why);
-    return model;
+    SKALD_ASSIGN(auto described, model.packed() != nullptr ? internal::DescribePacked(*model.packed())
+                                 : model.gguf() != nullptr ? internal::DescribeGguf(path, *model.gguf())
+                                                           : internal::DescribeFolder(path));
+    if (const char* why = WhyImpossible(described.spec)) {
+      return Fail(ErrorCode::kUnsupported, path.string() + ": " + why);
+    }
+    return described;
   });
 }
 
 SKALD_INLINE Result<AnyModel> LoadAnyModel(const std::filesystem::path& path, const LoadOptions& options) {
-  return NoThrow(path.native(), [&]() -> Result<AnyModel> {
-    SKALD_ASSIGN(const auto described, DescribeModel(path));
+  SKALD_ASSIGN(const auto model, OpenedModel::Open(path));
+  return LoadAnyModel(model, options);
+}
+
+SKALD_INLINE Result<AnyModel> LoadAnyModel(const OpenedModel& model, const LoadOptions& options) {
+  return NoThrow(model.path().native(), [&]() -> Result<AnyModel> {
+    SKALD_ASSIGN(const auto described, DescribeModel(model));
     const std::string name(described.model_type);
-    SKALD_ASSIGN(auto weights, LoadWeights(path, described.spec, name, options));
+    SKALD_ASSIGN(auto weights, LoadWeights(model, described.spec, name, options));
     return AnyModel(name, std::move(weights), StandardLayers::Functions());
   });
 }

@@ -64,18 +64,11 @@ inline Result<Tokenizer> MakePipelineTokenizer(const GgufTokenizerReader& reader
 
 }  // namespace internal
 
-SKALD_INLINE Result<Tokenizer> TokenizerFromGguf(const GgufMetadata& metadata) {
+SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const GgufMetadata& metadata) {
   return internal::ReadGgufTokenizer(
       metadata, {"llama", "gpt2", "rwkv"}, [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
         return kind == "llama" ? internal::MakeScoredTokenizer(reader) : internal::MakePipelineTokenizer(reader, kind);
       });
-}
-
-SKALD_INLINE Result<std::string> SentencePieceFromGguf(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, {"llama"},
-                                     [](const internal::GgufTokenizerReader& reader, const std::string&) {
-                                       return internal::ScoredPiecesFromGguf(reader);
-                                     });
 }
 
 SKALD_INLINE Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata) {

@@ -19,30 +19,71 @@
 #include "skald/tokenizers/detail/engine_files.h"
 #include "skald/tokenizers/detail/json/tokenizer_config.h"
 #include "skald/tokenizers/detail/pipeline/pipeline_engine.h"
+#include "skald/tokenizers/gguf_tokenizer.h"
 #include "skald/tokenizers/tokenizer_file.h"
+#include "skald/weights/files/gguf.h"
+#include "skald/weights/opened/opened_model.h"
+#include "skald/weights/packed_files/packed_file.h"
 
 namespace skald {
+
+namespace internal {
+
+// What tokenizer_config.json says in the folder of a tokenizer's file; nothing where there is none.
+inline Result<TokenizerConfig> ConfigBeside(const std::filesystem::path& file) {
+  const std::filesystem::path beside = file.parent_path() / "tokenizer_config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(beside, ignored)) return TokenizerConfig();
+  SKALD_ASSIGN(const auto text, ReadSmallFile(beside, kMaxTokenizerFile));
+  auto config = ReadTokenizerConfig(text);
+  if (!config) return Annotate(beside.string(), config);
+  return config;
+}
+
+// Reads a tokenizer's own file.
+inline Result<EnginePointer> LoadEngine(const std::filesystem::path& file) {
+  const Result<std::string> bytes = ReadSmallFile(file, kMaxTokenizerFile);
+  if (!bytes) {
+    return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model or a tokenizer.json");
+  }
+  SKALD_ASSIGN(const auto config, ConfigBeside(file));
+  auto engine = ParseEngine(*bytes, config);
+  if (!engine) return Annotate(file.string(), engine);
+  return engine;
+}
+
+// The tokenizer within a GGUF or packed file.
+inline Result<Tokenizer> LoadWithin(const OpenedModel& model) {
+  const auto parse = [&]() -> Result<Tokenizer> {
+    if (model.gguf() != nullptr) return Tokenizer::Load(model.gguf()->metadata());
+    SKALD_ASSIGN(const auto bytes, model.packed()->Attachment(kPackedTokenizer));
+    return Tokenizer::Parse(bytes);
+  };
+  auto tokenizer = parse();
+  if (!tokenizer) return Annotate(model.path().string(), tokenizer);
+  return tokenizer;
+}
+
+}  // namespace internal
 
 SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
     std::error_code ignored;
-    const bool is_folder = std::filesystem::is_directory(path, ignored);
-    SKALD_ASSIGN(const auto file, is_folder ? TokenizerFileIn(path) : path);
-    const Result<std::string> bytes = ReadSmallFile(file, kMaxTokenizerFile);
-    if (!bytes) {
-      return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model or a tokenizer.json");
+    if (std::filesystem::is_directory(path, ignored)) {
+      SKALD_ASSIGN(const auto file, TokenizerFileIn(path));
+      SKALD_ASSIGN(const auto engine, internal::LoadEngine(file));
+      return Tokenizer(engine);
     }
-    const std::filesystem::path beside = file.parent_path() / "tokenizer_config.json";
-    Result<internal::TokenizerConfig> config = internal::TokenizerConfig();
-    if (std::filesystem::exists(beside, ignored)) {
-      SKALD_ASSIGN(const auto text, ReadSmallFile(beside, kMaxTokenizerFile));
-      config = internal::ReadTokenizerConfig(text);
-      if (!config) return Annotate(beside.string(), config);
-    }
-    const Result<internal::EnginePointer> engine = internal::ParseEngine(*bytes, *config);
-    if (!engine) return Annotate(file.string(), engine);
-    return Tokenizer(*engine);
+    const auto model = OpenedModel::Open(path);
+    if (!model && model.error().code != ErrorCode::kNotFound) return Failure(model.error());
+    if (model && model->is_whole()) return internal::LoadWithin(*model);
+    SKALD_ASSIGN(const auto engine, internal::LoadEngine(path));
+    return Tokenizer(engine);
   });
+}
+
+SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const OpenedModel& model) {
+  return model.is_whole() ? internal::LoadWithin(model) : Load(model.folder());
 }
 
 SKALD_INLINE Result<Tokenizer> Tokenizer::Parse(std::string_view bytes) {

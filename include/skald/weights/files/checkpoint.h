@@ -29,6 +29,9 @@ class Checkpoint {
   /// Uses tensors that the caller keeps mapped and named; errors contain `path`.
   Checkpoint(std::filesystem::path path, std::vector<TensorView> tensors);
 
+  /// The tensors of a GGUF file that is open already.
+  Checkpoint(std::filesystem::path path, GgufFile file);
+
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;
   ~Checkpoint();

@@ -49,8 +49,8 @@ GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& cursor);
 
 }  // namespace internal
 
-/// Returns whether a file begins like a GGUF file.
-bool IsGgufFile(const std::filesystem::path& path) noexcept;
+/// Returns whether a file of these bytes begins as GGUF files do.
+bool IsGguf(std::span<const std::byte> image) noexcept;
 
 /// Parses and checks a file image, except the tensors' elements. `file` names it in errors: kDataLoss, or kUnsupported
 /// for an unknown version or element type.
@@ -61,6 +61,12 @@ class GgufFile {
  public:
   /// Maps and checks a file. Errors: those of MappedFile and of ParseGguf.
   static Result<GgufFile> Open(const std::filesystem::path& path);
+
+  /// Parses a file that is open already. `path` names it in errors.
+  static Result<GgufFile> From(const std::filesystem::path& path, MappedFile map);
+
+  /// The file, mapped.
+  const MappedFile& map() const { return map_; }
 
   /// Views of the file: valid as long as this.
   const GgufMetadata& metadata() const { return contents_.metadata; }

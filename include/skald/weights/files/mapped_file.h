@@ -42,6 +42,9 @@ class MappedFile {
   /// Asks the system to fetch these bytes. Only a hint; errors are ignored.
   void WillRead(std::span<const std::byte> part) const;
 
+  /// Tells the system that the bytes are read once, from front to back.
+  void WillReadOnce() const;
+
   /// Asks the system to release the pages of a mapped file that were read; they are loaded again when needed. Has no
   /// effect on a copy.
   void LetGo() const;

@@ -47,6 +47,9 @@ class SafetensorsFile {
   /// Maps and checks a file. Errors: those of MappedFile and of ParseSafetensors.
   static Result<SafetensorsFile> Open(const std::filesystem::path& path);
 
+  /// Parses a file that is open already. `path` names it in errors.
+  static Result<SafetensorsFile> From(const std::filesystem::path& path, MappedFile map);
+
   size_t size() const { return contents_.entries.size(); }
 
   /// Whether the file has a tensor of that name.

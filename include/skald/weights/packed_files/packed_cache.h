@@ -56,6 +56,7 @@ struct CachedCheckpoint {
   const std::filesystem::path& path;  ///< a folder or a file
   std::string_view name;              ///< of the model, for people
   uint64_t model;                     ///< Fingerprint of its ModelSpec
+  std::string source;                 ///< what DescribeSource says of the files that `load` reads
 };
 
 namespace internal {
@@ -129,7 +130,7 @@ inline Result<void> WriteCached(const std::filesystem::path& path, const Paramet
 inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const ParameterList& list,
                                      const LoadOptions& options, const std::function<Result<void>()>& load) {
   return NoThrow(checkpoint.path.native(), [&]() -> Result<void> {
-    SKALD_ASSIGN(const auto source, DescribeSource(checkpoint.path));
+    const std::string& source = checkpoint.source;
     const auto cached = PackedCachePath(options.cache_folder, checkpoint.path, options.dtype);
     const auto read = [&]() -> Result<void> {
       if (!cached) return Failure(cached.error());

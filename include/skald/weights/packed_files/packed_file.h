@@ -25,14 +25,17 @@ namespace skald {
 /// it by a new one.
 class PackedFile {
  public:
-  /// Whether the file at `path` begins like a packed file.
-  static bool Recognises(const std::filesystem::path& path) noexcept;
+  /// Whether a file of these bytes begins as packed files do.
+  static bool Recognises(std::span<const std::byte> image) noexcept;
 
   /// Maps the file, or reads it with Use::kCopy, and checks header and table: which model it is of, and that its length
   /// is right. Only Attachment and Verify compare the rest with its checksums. Errors: those of MappedFile and
   /// ParsePacked.
   static Result<std::shared_ptr<const PackedFile>> Open(const std::filesystem::path& path,
                                                         MappedFile::Use use = MappedFile::Use::kKeep);
+
+  /// The same of a file that is mapped already, as the caller chose. `path` names it in errors.
+  static Result<std::shared_ptr<const PackedFile>> From(const std::filesystem::path& path, MappedFile map);
 
   /// As the file has it.
   const PackedTable& table() const { return table_; }
@@ -47,6 +50,8 @@ class PackedFile {
   /// Changes whenever anything in the header or the table does.
   uint64_t header_checksum() const;
 
+  /// The whole file.
+  std::span<const std::byte> bytes() const { return map_.bytes(); }
   /// The bytes of a range of table(); valid as long as this.
   std::span<const std::byte> BytesOf(const PackedRange& range) const;
 

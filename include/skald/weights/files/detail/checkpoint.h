@@ -19,6 +19,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/files/mapped_file.h"
 #include "skald/weights/files/safetensors.h"
 
 namespace skald {
@@ -41,6 +42,9 @@ SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::vector<Tens
     : path_(std::move(path)), tensors_(std::move(tensors)) {
   SortByName();
 }
+
+SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, GgufFile file)
+    : Checkpoint(std::move(path), std::make_unique<Files>(Files{.gguf = std::move(file)})) {}
 
 SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::unique_ptr<Files> files)
     : path_(std::move(path)), files_(std::move(files)) {
@@ -109,13 +113,13 @@ SKALD_INLINE Result<Checkpoint> Checkpoint::OpenFolderOrFile(const std::filesyst
     return checkpoint;
   }
   const std::filesystem::path& single = model.weights.front();
-  if (IsGgufFile(single)) {
-    SKALD_ASSIGN(auto file, GgufFile::Open(single));
-    files->gguf = std::move(file);
-  } else {
-    SKALD_ASSIGN(auto file, SafetensorsFile::Open(single));
-    files->safetensors.push_back(std::move(file));
+  SKALD_ASSIGN(auto map, MappedFile::Open(single));
+  if (IsGguf(map.bytes())) {
+    SKALD_ASSIGN(auto file, GgufFile::From(single, std::move(map)));
+    return Checkpoint(single, std::move(file));
   }
+  SKALD_ASSIGN(auto file, SafetensorsFile::From(single, std::move(map)));
+  files->safetensors.push_back(std::move(file));
   return Checkpoint(single, std::move(files));
 }
 

@@ -15,7 +15,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
@@ -151,14 +150,13 @@ SKALD_INLINE GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor&
 
 }  // namespace internal
 
-SKALD_INLINE bool IsGgufFile(const std::filesystem::path& path) noexcept {
-  return FileBeginsWith(path, internal::kGgufMagic);
+SKALD_INLINE bool IsGguf(std::span<const std::byte> image) noexcept {
+  return std::string_view(reinterpret_cast<const char*>(image.data()), image.size()).starts_with(internal::kGgufMagic);
 }
 
 SKALD_INLINE Result<GgufContents> ParseGguf(const std::string& file, std::span<const std::byte> image) {
   return NoThrow(file, [&]() -> Result<GgufContents> {
-    const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
-    if (!text.starts_with(internal::kGgufMagic)) {
+    if (!IsGguf(image)) {
       return Fail(ErrorCode::kDataLoss, Concat({file, ": not a GGUF file: it does not begin with the letters GGUF"}));
     }
     internal::GgufCursor cursor(image.first(std::min(image.size(), kMaxGgufHeader)));
@@ -172,11 +170,13 @@ SKALD_INLINE Result<GgufContents> ParseGguf(const std::string& file, std::span<c
 }
 
 SKALD_INLINE Result<GgufFile> GgufFile::Open(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<GgufFile> {
-    SKALD_ASSIGN(auto map, MappedFile::Open(path));
-    SKALD_ASSIGN(auto contents, ParseGguf(path.native(), map.bytes()));
-    return GgufFile(std::move(map), std::move(contents));
-  });
+  SKALD_ASSIGN(auto map, MappedFile::Open(path));
+  return From(path, std::move(map));
+}
+
+SKALD_INLINE Result<GgufFile> GgufFile::From(const std::filesystem::path& path, MappedFile map) {
+  SKALD_ASSIGN(auto contents, ParseGguf(path.native(), map.bytes()));
+  return GgufFile(std::move(map), std::move(contents));
 }
 
 SKALD_INLINE TensorView GgufFile::operator[](size_t index) const {

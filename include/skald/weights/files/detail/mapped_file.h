@@ -56,6 +56,8 @@ SKALD_INLINE void MappedFile::WillRead(std::span<const std::byte> part) const {
   (void)::posix_madvise(begin, before + part.size(), POSIX_MADV_WILLNEED);
 }
 
+SKALD_INLINE void MappedFile::WillReadOnce() const { (void)::posix_madvise(data_, size_, POSIX_MADV_SEQUENTIAL); }
+
 SKALD_INLINE void MappedFile::LetGo() const {
   if (!is_copy_) (void)::madvise(data_, size_, MADV_DONTNEED);
 }
@@ -88,7 +90,7 @@ SKALD_INLINE Result<MappedFile> MappedFile::OpenRegular(const std::filesystem::p
     return map;
   }
   if (use == Use::kKeep) map.WillRead(map.bytes());
-  if (use == Use::kReadOnce) (void)::posix_madvise(data, map.size_, POSIX_MADV_SEQUENTIAL);
+  if (use == Use::kReadOnce) map.WillReadOnce();
   return map;
 }
 

@@ -137,11 +137,13 @@ SKALD_INLINE Result<SafetensorsContents> ParseSafetensors(const std::string& fil
 }
 
 SKALD_INLINE Result<SafetensorsFile> SafetensorsFile::Open(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<SafetensorsFile> {
-    SKALD_ASSIGN(auto map, MappedFile::Open(path));
-    SKALD_ASSIGN(auto contents, ParseSafetensors(path.native(), map.bytes()));
-    return SafetensorsFile(std::move(map), std::move(contents));
-  });
+  SKALD_ASSIGN(auto map, MappedFile::Open(path));
+  return From(path, std::move(map));
+}
+
+SKALD_INLINE Result<SafetensorsFile> SafetensorsFile::From(const std::filesystem::path& path, MappedFile map) {
+  SKALD_ASSIGN(auto contents, ParseSafetensors(path.native(), map.bytes()));
+  return SafetensorsFile(std::move(map), std::move(contents));
 }
 
 SKALD_INLINE bool SafetensorsFile::Contains(std::string_view name) const {

@@ -32,14 +32,20 @@
 
 namespace skald {
 
-SKALD_INLINE bool PackedFile::Recognises(const std::filesystem::path& path) noexcept {
-  return FileBeginsWith(path, {PackedHeader::kMagic.data(), PackedHeader::kMagic.size()});
+SKALD_INLINE bool PackedFile::Recognises(std::span<const std::byte> image) noexcept {
+  const std::string_view magic(PackedHeader::kMagic.data(), PackedHeader::kMagic.size());
+  return std::string_view(reinterpret_cast<const char*>(image.data()), image.size()).starts_with(magic);
 }
 
 SKALD_INLINE Result<std::shared_ptr<const PackedFile>> PackedFile::Open(const std::filesystem::path& path,
                                                                         MappedFile::Use use) {
+  SKALD_ASSIGN(auto map, MappedFile::Open(path, use));
+  return From(path, std::move(map));
+}
+
+SKALD_INLINE Result<std::shared_ptr<const PackedFile>> PackedFile::From(const std::filesystem::path& path,
+                                                                        MappedFile map) {
   return NoThrow(path.native(), [&]() -> Result<std::shared_ptr<const PackedFile>> {
-    SKALD_ASSIGN(auto map, MappedFile::Open(path, use));
     SKALD_ASSIGN(auto table, ParsePacked(path.string(), map.bytes()));
     return std::shared_ptr<const PackedFile>(new PackedFile(path, std::move(map), std::move(table)));
   });

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/open/model_file.h.
+
+#ifndef SKALD_OPEN_DETAIL_MODEL_FILE_H_
+#define SKALD_OPEN_DETAIL_MODEL_FILE_H_
+
+#include "skald/open/model_file.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "skald/base/files/small_file.h"
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/templates/published.h"
+#include "skald/weights/files/gguf.h"
+#include "skald/weights/packed_files/packed_file.h"
+
+namespace skald {
+
+namespace internal {
+
+// What the metadata of a GGUF file tell, as the file that tells it in a folder.
+inline Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::string_view name) {
+  if (name == "tokenizer_config.json") {
+    if (auto config = TokenizerConfigFromGguf(metadata)) return *std::move(config);
+  }
+  if (name == "config.json") {
+    const nlohmann::json& values = metadata.values;
+    const auto architecture = values.find("general.architecture");
+    const bool has_name = architecture != values.end() && architecture->is_string();
+    const auto context =
+        has_name ? values.find(architecture->get_ref<const std::string&>() + ".context_length") : values.end();
+    if (context != values.end() && context->is_number()) {
+      return nlohmann::json{{"max_position_embeddings", *context}}.dump();
+    }
+  }
+  return Fail(ErrorCode::kNotFound, "its metadata have nothing of a " + std::string(name));
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<std::string> ReadModelFile(const OpenedModel& model, std::string_view name) {
+  return NoThrow(model.path().native(), [&]() -> Result<std::string> {
+    if (model.packed() != nullptr) {
+      SKALD_ASSIGN(const auto content, model.packed()->Attachment(name));
+      return std::string(content);
+    }
+    if (model.gguf() == nullptr) return ReadSmallFile(model.folder() / name, kMaxModelFile);
+    auto content = internal::FileFromGguf(model.gguf()->metadata(), name);
+    if (!content) return Annotate(model.path().string(), content);
+    return content;
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_OPEN_DETAIL_MODEL_FILE_H_
