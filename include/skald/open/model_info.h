@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model is, before any weights are read.
+// The facts of a model that its files tell before any weights are read.
 
 #ifndef SKALD_OPEN_MODEL_INFO_H_
 #define SKALD_OPEN_MODEL_INFO_H_

@@ -24,7 +24,7 @@ Result<Tokenizer> OpenTokenizer(const ModelInfo& info);
 /// Errors, which name the path: those of ChatTemplateFromFiles.
 Result<ChatTemplate> OpenChatTemplate(const OpenedModel& model, const Tokenizer& tokenizer);
 
-/// Returns what generation_config.json says; nothing where there is no such file. Errors, which name the path: those of
+/// Returns what generation_config.json says; nothing if there is no such file. Errors, which name the path: those of
 /// ParseGenerationConfig.
 Result<GenerationConfig> OpenGenerationConfig(const OpenedModel& model);
 

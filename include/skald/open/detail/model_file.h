@@ -21,7 +21,7 @@ namespace skald {
 
 namespace internal {
 
-// What the metadata of a GGUF file tell, as the file that tells it in a folder.
+// Returns the metadata of a GGUF file in the form of the file of a folder that says the same.
 inline Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::string_view name) {
   if (name == "tokenizer_config.json") {
     if (auto config = TokenizerConfigFromGguf(metadata)) return *std::move(config);

@@ -25,7 +25,7 @@ namespace skald {
 
 namespace internal {
 
-// What config.json says of how long the texts were that the model learned from, which no spec says: it changes no
+// Returns how long the texts were that the model learned from, as config.json says. No spec says it: it changes no
 // logit.
 inline uint32_t TrainedContext(const nlohmann::json& config) {
   for (const char* text_model : {"", "/text_config"}) {

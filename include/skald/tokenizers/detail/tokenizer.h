@@ -29,7 +29,7 @@ namespace skald {
 
 namespace internal {
 
-// What tokenizer_config.json says in the folder of a tokenizer's file; nothing where there is none.
+// Reads tokenizer_config.json in the folder of a tokenizer's file; nothing if there is no such file.
 inline Result<TokenizerConfig> ConfigBeside(const std::filesystem::path& file) {
   const std::filesystem::path beside = file.parent_path() / "tokenizer_config.json";
   std::error_code ignored;

@@ -25,7 +25,7 @@ class OpenedModel {
  public:
   /// Opens the model at `path`. The first bytes of a file say of which kind it is, whatever its name is. Of a folder,
   /// and of a file of another kind, nothing is read yet: what it lacks shows later. Errors, which name the path:
-  /// kNotFound where there is nothing, those of GgufFile::Open and PackedFile::Open.
+  /// kNotFound if there is nothing, those of GgufFile::Open and PackedFile::Open.
   static Result<OpenedModel> Open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const;
