@@ -78,7 +78,8 @@ SOURCES = {
 
 def program_sources(repository, folder):
     """Writes the sources of `skald` and of the server, joined into one, and the library's; returns their paths."""
-    sources = [source for source in sorted((repository / "examples" / "skald").rglob("*.cc"))
+    folders = [repository / "examples" / name for name in ("skald", "server")]
+    sources = [source for part in folders for source in sorted(part.rglob("*.cc"))
                if source.name not in ("connection.cc", "http_server.cc")]  # Boost's, the same in every checkout
     path = pathlib.Path(folder) / "program.cc"
     path.write_text("".join(f'#include "{source}"\n' for source in sources))

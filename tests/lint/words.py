@@ -99,7 +99,7 @@ def problems_of(path, name, text):
         for found in FREE_RELATIVE.finditer(prose):
             if not found.group().endswith("?"):
                 yield number, found.group()[:40], "begin with the subject"
-    if path.suffix in SOURCE_SUFFIXES and name.startswith(("include/", "examples/skald/")):
+    if path.suffix in SOURCE_SUFFIXES and name.startswith(("include/", "examples/skald/", "examples/server/")):
         for number, literal in literals(text):
             for pattern, advice in PHRASES:
                 yield from ((number, found.group(), advice) for found in re.finditer(pattern, literal))

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "serve/chat/filter_cache.h"
+#include "server/chat/filter_cache.h"
 #include "skald/constraints/gbnf.h"
 #include "skald/constraints/token_vocabulary.h"
 

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "serve/http/http_server.h"
-#include "serve/http/spool.h"
+#include "server/http/http_server.h"
+#include "server/http/spool.h"
 
 namespace skald::testing {
 namespace http_server_test {

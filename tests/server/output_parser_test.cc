@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "serve/chat/output_parser.h"
+#include "server/chat/output_parser.h"
 
 namespace skald::serve {
 

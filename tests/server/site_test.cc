@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "serve/api/request/api_error.h"
-#include "serve/api/site.h"
-#include "serve/http/request_head.h"
-#include "serve/service/failed_keys.h"
+#include "server/api/request/api_error.h"
+#include "server/api/site.h"
+#include "server/http/request_head.h"
+#include "server/service/failed_keys.h"
 
 namespace skald::testing {
 namespace site_test {

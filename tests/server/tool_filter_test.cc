@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "serve/chat/output_parser.h"
-#include "serve/chat/tool_filter.h"
+#include "server/chat/output_parser.h"
+#include "server/chat/tool_filter.h"
 
 namespace skald::testing {
 namespace tool_filter_test {

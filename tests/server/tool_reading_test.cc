@@ -5,7 +5,7 @@
 #include <string>
 
 #include "doctest/doctest.h"
-#include "serve/chat/tool_reading.h"
+#include "server/chat/tool_reading.h"
 
 namespace skald::testing {
 namespace tool_reading_test {

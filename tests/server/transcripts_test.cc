@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "serve/service/transcripts.h"
+#include "server/service/transcripts.h"
 
 #include <span>
 #include <string>

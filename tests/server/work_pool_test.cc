@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "serve/service/work_pool.h"
+#include "server/service/work_pool.h"
 
 #include <atomic>
 #include <chrono>

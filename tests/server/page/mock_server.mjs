@@ -12,7 +12,7 @@ import http from 'node:http';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
 
-const kPage = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../../examples/skald/serve/page');
+const kPage = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../../examples/server/page');
 const kTypes = {'.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 'text/javascript', '.svg': 'image/svg+xml'};
 const kPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
                 "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";

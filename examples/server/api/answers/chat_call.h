@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ChatCall: what all chat APIs ask for, whatever they call it, and the prompt and request that it becomes.
+
+#ifndef SKALD_EXAMPLES_SERVER_API_ANSWERS_CHAT_CALL_H_
+#define SKALD_EXAMPLES_SERVER_API_ANSWERS_CHAT_CALL_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/api/answers/answer.h"
+#include "server/api/call.h"
+#include "server/api/request/json_reader.h"
+#include "server/chat/tools.h"
+#include "skald/engine/requests/request.h"
+
+namespace skald::serve {
+
+struct ChatCall {
+  NamedModel model = {};
+  Json messages = Json::array();  // as ReadMessages returns them
+  ToolList tools = {};
+  Json variables = Json::object();               // of the chat template
+  std::optional<Json> schema = {};               // that the answer must fit; null: any object of JSON
+  std::optional<std::string> conversation = {};  // the messages go on from
+  bool continues = false;                        // the answer goes on with the last message
+  std::optional<std::string> salt = {};          // whose state it shares, where that is not all of its tenant's
+  bool is_stream = false;
+  Request request = {};                                        // without its prompt
+  std::string path = "messages";                               // what errors of the prompt are about
+  std::function<void(const Json& messages)> on_messages = {};  // gets the whole chat, the answer last, when it is there
+};
+
+// Renders the chat, and answers it. Messages of the conversation come before those of the call; it has them before the
+// answer is computed, and gets the answer at its end. Thrown: what the template, the schema, the tools or the engine
+// cannot do; 409 where another answer of the conversation is being written.
+std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::unique_ptr<Dialect> dialect);
+
+// The number of tokens of its prompt.
+size_t CountPromptTokens(const Call& call, ChatCall chat);
+
+// Reads OpenAI's response_format, or the `format` of its responses.
+void ReadResponseFormat(JsonReader& reader, std::string_view name, ChatCall& chat);
+
+// The answer as a message, as ReadMessages returns them.
+Json MessageOf(const Choice& choice);
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_API_ANSWERS_CHAT_CALL_H_

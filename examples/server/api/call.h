@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Call: one request on its way to an answer, and what endpoints need to give it.
+
+#ifndef SKALD_EXAMPLES_SERVER_API_CALL_H_
+#define SKALD_EXAMPLES_SERVER_API_CALL_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "server/api/request/api_error.h"
+#include "server/http/exchange.h"
+#include "server/http/spool.h"
+#include "server/service/metrics.h"
+#include "server/service/open_answers.h"
+#include "server/service/service.h"
+#include "server/service/tenants.h"
+
+namespace skald::serve {
+
+// Answers of all tenants, and the most that there may be.
+struct AnswerRoom {
+  OpenAnswers open = {};
+  uint64_t most = std::numeric_limits<uint64_t>::max();
+};
+
+struct Call {
+  const HttpRequest& http;
+  Wake wake;
+  std::shared_ptr<Service> service;
+  Metrics& metrics;
+  Tenant& tenant;
+  AnswerRoom& room;
+  Spool& spool;                // of conversations that travel
+  std::string parameter = {};  // of the path, as the id in /v1/conversations/{id}
+  // Whether nobody waits for the answer any more.
+  std::function<bool()> is_abandoned = [] { return false; };
+
+  // Called between steps of preparing an answer. Thrown: that nobody waits for it.
+  void StopIfAbandoned() const {
+    if (is_abandoned()) throw ApiError{503, "nobody waits for this answer"};
+  }
+};
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_API_CALL_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the server answers: a function for each endpoint. Each throws ApiError for what it does not answer.
+
+#ifndef SKALD_EXAMPLES_SERVER_API_ENDPOINTS_H_
+#define SKALD_EXAMPLES_SERVER_API_ENDPOINTS_H_
+
+#include <memory>
+
+#include "server/api/call.h"
+#include "server/api/request/json_reader.h"
+
+namespace skald::serve {
+
+using Answer = std::unique_ptr<Exchange>;
+
+inline Answer JsonAnswer(const Json& json, int status = 200) {
+  return std::make_unique<WholeAnswer>(Dump(json), HttpHead{status});
+}
+
+// OpenAI's API (platform.openai.com/docs/api-reference).
+Answer ListModels(const Call& call);
+Answer ShowModel(const Call& call);
+Answer ChatCompletions(const Call& call);
+Answer Completions(const Call& call);
+Answer Responses(const Call& call);
+Answer Embeddings(const Call& call);
+
+// Anthropic's API (docs.anthropic.com/en/api/messages).
+Answer Messages(const Call& call);
+Answer CountTokens(const Call& call);
+
+// Our own.
+Answer Tokenize(const Call& call);
+Answer Detokenize(const Call& call);
+Answer ListConversations(const Call& call);
+Answer CreateConversation(const Call& call);
+Answer ShowConversation(const Call& call);
+Answer ChangeConversation(const Call& call);
+Answer DeleteConversation(const Call& call);
+Answer ForkConversation(const Call& call);
+Answer RewindConversation(const Call& call);
+Answer ExportConversation(const Call& call);
+Answer ImportConversation(const Call& call);
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_API_ENDPOINTS_H_

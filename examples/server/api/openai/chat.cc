@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chat completions: platform.openai.com/docs/api-reference/chat.
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "server/api/answers/chat_call.h"
+#include "server/api/endpoints.h"
+#include "server/api/openai/form.h"
+#include "server/api/openai/logprobs.h"
+#include "server/api/request/sampling.h"
+#include "server/chat/messages.h"
+#include "server/chat/tool_reading.h"
+
+namespace skald::serve {
+namespace {
+
+class ChatDialect final : public OpenAiDialect {
+ public:
+  ChatDialect(std::string model, std::shared_ptr<const TokenVocabulary> vocabulary, bool with_usage)
+      : OpenAiDialect(NewId("chatcmpl"), std::move(model)),
+        vocabulary_(std::move(vocabulary)),
+        with_usage_(with_usage) {}
+
+  std::string Add(const ChoiceNews& news) override {
+    // Tokens belong to the first part of text or thought; those of a call to none.
+    Json logprobs =
+        vocabulary_ ? Json{{"content", LogprobsJson(*vocabulary_, news.tokens)}, {"refusal", nullptr}} : Json();
+    std::string out;
+    size_t call = news.choice.calls.size();
+    for (const OutputPart& part : news.parts) call -= part.kind == OutputPart::Kind::kToolCall;
+    for (const OutputPart& part : news.parts) {
+      Json delta = Json::object();
+      if (part.kind == OutputPart::Kind::kToolCall) {
+        delta["tool_calls"] = Json::array({CallJson(news.choice.calls[call], call)});
+        ++call;
+      } else {
+        delta[part.kind == OutputPart::Kind::kText ? "content" : "reasoning_content"] = part.text;
+      }
+      out += Delta(news.index, std::move(delta), std::exchange(logprobs, Json()));
+    }
+    if (news.parts.empty() && vocabulary_) out += Delta(news.index, {{"content", ""}}, std::move(logprobs));
+    return out;
+  }
+
+  std::string EndChoice(uint32_t index, const Choice& choice) override {
+    return Chunk(
+        {{"index", index}, {"delta", Json::object()}, {"logprobs", nullptr}, {"finish_reason", FinishOf(choice)}});
+  }
+
+  std::string End(const std::vector<Choice>& choices) override {
+    return EndOfStream("chat.completion.chunk", with_usage_, choices);
+  }
+
+  Json Whole(const std::vector<Choice>& choices) override {
+    Json json = Head("chat.completion");
+    json["choices"] = Json::array();
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const Choice& choice = choices[i];
+      Json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+      if (choice.text.empty() && !choice.calls.empty()) message["content"] = nullptr;
+      if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
+      for (size_t call = 0; call < choice.calls.size(); ++call) {
+        Json one = CallJson(choice.calls[call], call);
+        one.erase("index");
+        message["tool_calls"].push_back(std::move(one));
+      }
+      Json logprobs =
+          vocabulary_ ? Json{{"content", LogprobsJson(*vocabulary_, choice.tokens)}, {"refusal", nullptr}} : Json();
+      json["choices"].push_back({{"index", i},
+                                 {"message", std::move(message)},
+                                 {"logprobs", std::move(logprobs)},
+                                 {"finish_reason", FinishOf(choice)}});
+    }
+    json["usage"] = UsageJson(choices);
+    json["skald"] = OwnJson(choices);
+    return json;
+  }
+
+ private:
+  static std::string FinishOf(const Choice& choice) {
+    return choice.calls.empty() ? FinishReasonOf(choice) : std::string("tool_calls");
+  }
+
+  static Json CallJson(const Choice::ToolCall& call, size_t index) {
+    return {{"index", index},
+            {"id", call.id},
+            {"type", "function"},
+            {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
+  }
+
+  // The first of a choice says whose it is.
+  std::string Delta(uint32_t index, Json delta, Json logprobs) {
+    if (index >= has_begun_.size()) has_begun_.resize(index + 1);
+    if (!has_begun_[index]) delta["role"] = "assistant";
+    has_begun_[index] = true;
+    return Chunk(
+        {{"index", index}, {"delta", std::move(delta)}, {"logprobs", std::move(logprobs)}, {"finish_reason", nullptr}});
+  }
+
+  std::string Chunk(Json choice) {
+    Json json = Head("chat.completion.chunk");
+    json["choices"] = Json::array({std::move(choice)});
+    if (with_usage_) json["usage"] = nullptr;
+    return ServerSentEvent(json);
+  }
+
+  const std::shared_ptr<const TokenVocabulary> vocabulary_;  // null: no log-probabilities
+  const bool with_usage_;
+  std::vector<bool> has_begun_;
+};
+
+}  // namespace
+
+Answer ChatCompletions(const Call& call) {
+  const Json body = ParseJson(call.http.body);
+  JsonReader reader(body);
+  ChatCall chat;
+  chat.model = ReadModel(reader, call);
+  ReadSampling(reader, call, chat.request);
+  const auto most = reader.Integer("max_completion_tokens", 1, kMostRequestTokens);
+  const auto older = reader.Integer("max_tokens", 1, kMostRequestTokens);
+  SetMostTokens(most ? most : older, call, chat.request);
+  chat.conversation = reader.String("conversation");
+  const Json& messages = reader.NeedArray("messages");
+  // A conversation may end with a message that has no answer yet.
+  if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages");
+  chat.tools = ReadTools(reader, kChatTools);
+  ReadResponseFormat(reader, "response_format", chat);
+  if (const auto variables = reader.Object("chat_template_kwargs")) chat.variables = variables->json();
+  if (auto effort = reader.String("reasoning_effort")) chat.variables["reasoning_effort"] = *effort;
+  const bool with_logprobs = reader.Bool("logprobs").value_or(false);
+  const auto top = reader.Integer("top_logprobs", 0, 20);
+  if (top && !with_logprobs) reader.Fail("logprobs", "true, as top_logprobs asks");
+  if (with_logprobs) chat.request.sampler.num_logprobs = static_cast<size_t>(top.value_or(0));
+  chat.is_stream = reader.Bool("stream").value_or(false);
+  const bool with_usage = ReadIncludeUsage(reader, chat.is_stream);
+  RefuseOpenAiFields(reader);
+  reader.Finish();
+  auto vocabulary = with_logprobs ? Take(call.service->NamedVocabulary()) : nullptr;
+  auto dialect = std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage);
+  return AnswerChat(call, std::move(chat), std::move(dialect));
+}
+
+}  // namespace skald::serve

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conversations by name: list, fork, take back, carry to another server.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "server/api/endpoints.h"
+#include "server/api/request/entity_tag.h"
+#include "server/api/request/json_reader.h"
+#include "server/chat/messages.h"
+#include "server/http/file_answer.h"
+#include "skald/base/json/json_tree.h"
+#include "skald/store/snapshots/snapshot.h"
+
+namespace skald::serve {
+namespace {
+
+Conversation FindOne(const Call& call) {
+  return TakeKept(call.service->conversations().Find(call.tenant.name, call.parameter));
+}
+
+Answer ConversationAnswer(const Conversation& conversation, int status = 200) {
+  return std::make_unique<WholeAnswer>(Dump(ConversationJson(conversation)),
+                                       HttpHead{status, "application/json", {{"ETag", EntityTagOf(conversation)}}});
+}
+
+Answer AddOne(const Call& call, Conversation conversation) {
+  return ConversationAnswer(TakeKept(call.service->conversations().Add(call.tenant.name, std::move(conversation))),
+                            201);
+}
+
+void CheckTitle(const std::string& title, const std::string& path) {
+  if (title.size() <= kMostTitleBytes) return;
+  throw ApiError{400,
+                 "'" + path + "' has " + std::to_string(title.size()) + " bytes, expected at most " +
+                     std::to_string(kMostTitleBytes),
+                 path};
+}
+
+// The number of messages that a request wants to keep of a conversation.
+size_t ReadMessageCount(const Call& call, const Conversation& conversation) {
+  const Json body = ParseJson(call.http.body);
+  JsonReader reader(body);
+  const auto count = reader.Integer("messages", 0, static_cast<int64_t>(conversation.messages.size()));
+  if (!count) reader.Fail("messages", "how many messages to keep");
+  reader.Finish();
+  return static_cast<size_t>(*count);
+}
+
+void KeepFirst(size_t count, Conversation& conversation) {
+  conversation.messages.erase(conversation.messages.begin() + static_cast<std::ptrdiff_t>(count),
+                              conversation.messages.end());
+}
+
+Identity IdentityOf(const Call& call, const Sha256Digest& adapter) {
+  Identity identity = call.service->model().identity;
+  identity.adapter = adapter;
+  if (!call.tenant.name.empty()) identity.salt = call.tenant.name;
+  return identity;
+}
+
+// Of the prompts that the conversation shares.
+std::optional<std::string> SaltOf(const Call& call, const Conversation& conversation) {
+  std::string salt = SaltOf(call.tenant.name, conversation);
+  return salt.empty() ? std::nullopt : std::optional(std::move(salt));
+}
+
+// What wrote a conversation's last answer, or the model alone where that is not served any more.
+const NamedModel& ModelOf(const Call& call, const Conversation& conversation) {
+  const NamedModel* const found = call.service->FindModel(conversation.model);
+  return found == nullptr ? call.service->named_models()[0] : *found;
+}
+
+// State of any of the models that are served, and which one's it is.
+std::pair<Snapshot, const NamedModel*> LoadState(const Call& call) {
+  std::optional<Error> first;
+  for (const NamedModel& model : call.service->named_models()) {
+    SpoolReader source(*call.http.file);
+    auto loaded = LoadSnapshot(ByteSourceRef(source), IdentityOf(call, model.adapter), call.service->model().pool);
+    if (loaded) return {*std::move(loaded), &model};
+    if (loaded.error().code == skald::ErrorCode::kResourceExhausted) throw ApiErrorOf(loaded.error());
+    if (!first) first = loaded.error();
+  }
+  throw ApiError{400, "this is no state of a conversation with this model: " + first->message};
+}
+
+}  // namespace
+
+Answer ListConversations(const Call& call) {
+  Json data = Json::array();
+  for (const auto& [conversation, messages] : call.service->conversations().List(call.tenant.name)) {
+    Json one = ConversationJson(conversation, /*with_messages=*/false);
+    one["message_count"] = messages;
+    data.push_back(std::move(one));
+  }
+  return JsonAnswer({{"object", "list"}, {"data", std::move(data)}});
+}
+
+Answer CreateConversation(const Call& call) {
+  const Json body = call.http.body.empty() ? Json::object() : ParseJson(call.http.body);
+  JsonReader reader(body);
+  Conversation conversation;
+  conversation.title = reader.String("title").value_or("");
+  CheckTitle(conversation.title, "title");
+  if (const Json* const messages = reader.Array("messages"); messages != nullptr && !messages->empty()) {
+    conversation.messages = ReadMessages(*messages, "messages");
+  }
+  reader.Finish();
+  return AddOne(call, std::move(conversation));
+}
+
+Answer ShowConversation(const Call& call) { return ConversationAnswer(FindOne(call)); }
+
+Answer ChangeConversation(const Call& call) {
+  const auto version = ReadIfMatch(call.http, FindOne(call));
+  const Json body = ParseJson(call.http.body);
+  JsonReader reader(body);
+  const std::string title = reader.NeedString("title");
+  CheckTitle(title, "title");
+  reader.Finish();
+  return ConversationAnswer(TakeKept(call.service->conversations().Change(
+      call.tenant.name, call.parameter, version, [&](Conversation& conversation) { conversation.title = title; })));
+}
+
+Answer DeleteConversation(const Call& call) {
+  const auto found = call.service->conversations().Find(call.tenant.name, call.parameter);
+  std::optional<uint64_t> version;
+  if (!call.http.Header("if-match").empty()) version = ReadIfMatch(call.http, FindOne(call));
+  TakeKept(call.service->conversations().Delete(call.tenant.name, call.parameter, version));
+  if (found) call.service->Forget(call.tenant.name, *found);  // of a file that is none nothing is known
+  return JsonAnswer({{"id", call.parameter}, {"object", "conversation.deleted"}, {"deleted", true}});
+}
+
+Answer ForkConversation(const Call& call) {
+  Conversation fork = FindOne(call);
+  const size_t count = ReadMessageCount(call, fork);
+  KeepFirst(count, fork);
+  fork.parent = {std::exchange(fork.id, {}), count};
+  return AddOne(call, std::move(fork));
+}
+
+Answer RewindConversation(const Call& call) {
+  const Conversation conversation = FindOne(call);
+  (void)ReadIfMatch(call.http, conversation);
+  const size_t count = ReadMessageCount(call, conversation);
+  return ConversationAnswer(
+      TakeKept(call.service->conversations().Change(call.tenant.name, call.parameter, conversation.version,
+                                                    [&](Conversation& changed) { KeepFirst(count, changed); })));
+}
+
+// A snapshot of what is computed of the conversation, with the conversation as its note.
+Answer ExportConversation(const Call& call) {
+  const Conversation conversation = FindOne(call);
+  std::vector<int32_t> ids =
+      call.service->transcripts().Recall(conversation.messages, SaltOf(call.tenant.name, conversation));
+  if (ids.empty()) ids = {0};  // nothing of it is known: an empty cache travels
+  const Sha256Digest& adapter = ModelOf(call, conversation).adapter;
+  const PromptPrefix known = Take(call.service->prompts(adapter).Lookup(ids, SaltOf(call, conversation)));
+  Json note = {{"conversation", ConversationJson(conversation)}, {"ids", ids}};
+  const std::string text = Dump(note);
+  const auto bytes = std::as_bytes(std::span(text));
+  const SnapshotNotes notes = {.sampler = {}, .user = {bytes.begin(), bytes.end()}};
+  std::shared_ptr<SpooledFile> file = Take(call.spool.Create());
+  if (auto saved = SaveSnapshot(known.cache, IdentityOf(call, adapter), notes, ByteSinkRef(*file)); !saved) {
+    throw ApiErrorOf(saved.error());
+  }
+  HttpHead head;
+  head.content_type = "application/octet-stream";
+  head.headers = {{"Content-Disposition", "attachment; filename=\"" + conversation.id + ".skald\""}};
+  return std::make_unique<FileAnswer>(std::move(file), std::move(head));
+}
+
+// The conversation, and the tokens that it is said to be, of the note in a snapshot.
+std::pair<Conversation, std::vector<int32_t>> ReadNote(const Call& call, std::span<const std::byte> note) {
+  Json json;  // deeper than a request: it has messages as deep as those of requests inside
+  const std::string complaint = internal::ParseJson({reinterpret_cast<const char*>(note.data()), note.size()}, json);
+  if (!complaint.empty()) throw ApiError{400, "the snapshot's note " + complaint};
+  if (!json.is_object() || !json.contains("conversation") || !json.contains("ids")) {
+    throw ApiError{400, "this is a snapshot, but not of a conversation of this server's kind"};
+  }
+  JsonReader reader(json);
+  Conversation conversation = ConversationOf(json["conversation"], "conversation");
+  CheckTitle(conversation.title, "conversation.title");
+  if (!conversation.messages.empty()) {
+    conversation.messages = ReadMessages(conversation.messages, "conversation.messages");
+  }
+  std::vector<int32_t> ids;
+  const int64_t vocabulary = call.service->model().model.vocab_size();
+  for (const Json& id : reader.NeedArray("ids")) {
+    const bool is_id = id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < vocabulary;
+    if (!is_id) reader.Fail("ids", "ids of tokens below " + std::to_string(vocabulary));
+    ids.push_back(id.get<int32_t>());
+  }
+  return {std::move(conversation), std::move(ids)};
+}
+
+// Nothing proves that the state in a snapshot is what its tokens compute to, nor that its tokens spell its messages: it
+// is kept under a secret of this conversation alone.
+Answer ImportConversation(const Call& call) {
+  const auto [snapshot, model] = LoadState(call);
+  auto [conversation, ids] = ReadNote(call, snapshot.notes.user);
+  conversation.id.clear();
+  conversation.parent.reset();
+  conversation.model = model->name;
+  conversation.secret = NewId("secret");
+  Answer answer = AddOne(call, conversation);
+  if (!conversation.messages.empty()) {
+    call.service->transcripts().Remember(conversation.messages, SaltOf(call.tenant.name, conversation), ids);
+  }
+  if (snapshot.cache.size() > 0) {
+    (void)call.service->prompts(model->adapter).Insert(snapshot.cache, {}, SaltOf(call, conversation));
+  }
+  return answer;
+}
+
+}  // namespace skald::serve

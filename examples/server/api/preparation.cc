@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/api/preparation.h"
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "server/api/request/api_error.h"
+
+namespace skald::serve {
+namespace {
+
+// Requests with larger bodies do not keep smaller ones waiting.
+constexpr size_t kSmallBody = 64 << 10;
+
+// What whoever waits and whoever prepares share.
+struct Shared {
+  explicit Shared(const std::atomic<bool>& is_stopping_now) : is_stopping(is_stopping_now) {}
+
+  bool IsAbandoned() const { return has_gone || is_stopping; }
+
+  const std::atomic<bool>& is_stopping;  // the server
+  std::atomic<bool> has_gone = false;    // whoever waited
+  std::mutex mutex = {};
+  std::unique_ptr<Exchange> answer = {};  // guarded by mutex
+};
+
+class PreparedExchange final : public Exchange {
+ public:
+  explicit PreparedExchange(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  ~PreparedExchange() override { shared_->has_gone = true; }
+
+  HttpPiece Next() override {
+    if (answer_ == nullptr) {
+      const std::lock_guard lock(shared_->mutex);
+      answer_ = std::move(shared_->answer);
+    }
+    return answer_ == nullptr ? HttpPiece() : answer_->Next();
+  }
+
+ private:
+  const std::shared_ptr<Shared> shared_;
+  std::unique_ptr<Exchange> answer_;
+};
+
+// Prepares one request, when its turn comes.
+class Job {
+ public:
+  Job(std::shared_ptr<Shared> shared, HttpRequest request, Wake wake, Preparation::Prepare prepare)
+      : shared_(std::move(shared)),
+        request_(std::move(request)),
+        wake_(std::move(wake)),
+        prepare_(std::move(prepare)) {}
+
+  void Run() const {
+    if (shared_->IsAbandoned()) return;
+    auto answer = prepare_(request_, wake_, [shared = shared_] { return shared->IsAbandoned(); });
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->answer = std::move(answer);
+    }
+    wake_();
+  }
+
+ private:
+  const std::shared_ptr<Shared> shared_;
+  const HttpRequest request_;
+  const Wake wake_;
+  const Preparation::Prepare prepare_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> Preparation::Begin(const std::string& tenant, HttpRequest request, Wake wake,
+                                             Prepare prepare) {
+  const auto shared = std::make_shared<Shared>(is_stopping_);
+  const bool is_small = request.file == nullptr && request.body.size() <= kSmallBody;
+  const auto size = is_small ? WorkPool::Size::kSmall : WorkPool::Size::kLarge;
+  const auto job = std::make_shared<Job>(shared, std::move(request), std::move(wake), std::move(prepare));
+  if (!pool_.Add(tenant, size, [job] { job->Run(); })) {
+    throw ApiError{503, "as many requests as this server takes wait to be prepared"};
+  }
+  return std::make_unique<PreparedExchange>(shared);
+}
+
+}  // namespace skald::serve

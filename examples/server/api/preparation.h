@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests are prepared, which is all that comes before the engine has them (reading JSON, rendering, encoding), on
+// threads of their own: those that answer everybody only hand them over.
+
+#ifndef SKALD_EXAMPLES_SERVER_API_PREPARATION_H_
+#define SKALD_EXAMPLES_SERVER_API_PREPARATION_H_
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/http/exchange.h"
+#include "server/service/work_pool.h"
+
+namespace skald::serve {
+
+// Safe for concurrent calls.
+class Preparation {
+ public:
+  // Answers a request. Must not throw. `is_abandoned` says whether nobody waits for the answer any more: preparing it
+  // ends then as soon as it can, and what is returned does not count.
+  using Prepare = std::function<std::unique_ptr<Exchange>(const HttpRequest& request, const Wake& wake,
+                                                          const std::function<bool()>& is_abandoned)>;
+
+  explicit Preparation(const WorkPoolOptions& options) : pool_(options) {}
+
+  // An exchange that is silent until the request is prepared, and then the one that `prepare` returns. Thrown: 503
+  // where too many requests wait for it.
+  std::unique_ptr<Exchange> Begin(const std::string& tenant, HttpRequest request, Wake wake, Prepare prepare);
+
+  // Requests that wait or are being prepared.
+  size_t size() const { return pool_.size(); }
+
+  // Drops what waits, tells what runs to end, and waits `grace` at most for it. Returns whether nothing runs.
+  bool Stop(std::chrono::milliseconds grace) {
+    is_stopping_ = true;
+    return pool_.Stop(grace);
+  }
+
+ private:
+  std::atomic<bool> is_stopping_ = false;  // outlives the pool's threads
+  WorkPool pool_;
+};
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_API_PREPARATION_H_

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ApiError: why a request is not answered. Thrown where a request is read, caught in one place (api/router.cc), and
+// written in the manner of the API that was called.
+
+#ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_API_ERROR_H_
+#define SKALD_EXAMPLES_SERVER_API_REQUEST_API_ERROR_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "skald/base/result.h"
+
+namespace skald::serve {
+
+struct ApiError {
+  int status = 400;
+  std::string message;
+  std::optional<std::string> param = {};  // the field that is wrong, as "messages[1].content"
+  std::optional<std::string> code = {};   // for programs, as "context_length_exceeded"
+  std::string allowed = {};               // of 405: the methods that there are
+  uint32_t retry_seconds = 1;             // of 429 and 503: when to try again
+};
+
+// What an error of the library is to a client.
+inline ApiError ApiErrorOf(const Error& error) {
+  switch (error.code) {
+    case skald::ErrorCode::kInvalidArgument:
+    case skald::ErrorCode::kUnsupported:
+      return {400, error.message};
+    case skald::ErrorCode::kOutOfRange:
+      return {400, error.message, {}, "context_length_exceeded"};
+    case skald::ErrorCode::kNotFound:
+      return {404, error.message};
+    case skald::ErrorCode::kResourceExhausted:
+    case skald::ErrorCode::kFailedPrecondition:
+      return {503, error.message};
+    default:
+      return {500, error.message};
+  }
+}
+
+// The value of `result`; its error is thrown.
+template <class T>
+T Take(Result<T> result, std::optional<std::string> param = {}) {
+  if (result) return *std::move(result);
+  ApiError error = ApiErrorOf(result.error());
+  error.param = std::move(param);
+  throw error;
+}
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_API_REQUEST_API_ERROR_H_

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/api/request/sampling.h"
+
+#include <charconv>
+#include <limits>
+#include <random>
+
+namespace skald::serve {
+namespace {
+
+constexpr int64_t kMostSamples = 128, kMostStops = 16;
+constexpr size_t kMostStopBytes = 4096;  // in all; each token of an answer is compared with them
+
+void CheckStops(const std::vector<std::string>& stops, std::string_view name, const JsonReader& reader) {
+  if (stops.size() > kMostStops) reader.Fail(name, "at most " + std::to_string(kMostStops) + " texts");
+  size_t bytes = 0;
+  for (const std::string& stop : stops) {
+    if (stop.empty()) reader.Fail(name, "texts that are not empty");
+    bytes += stop.size();
+  }
+  if (bytes > kMostStopBytes) {
+    reader.Fail(name, "texts of " + std::to_string(kMostStopBytes) + " bytes in all, not " + std::to_string(bytes));
+  }
+}
+
+void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sampler) {
+  auto biases = reader.Object("logit_bias");
+  if (!biases) return;
+  const auto vocab_size = call.service->model().model.vocab_size();
+  for (auto bias = biases->json().begin(); bias != biases->json().end(); ++bias) {
+    const std::string& name = bias.key();
+    int32_t id = -1;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+    if (error != std::errc() || end != name.data() + name.size() || id < 0 || id >= vocab_size) {
+      throw ApiError{
+          400,
+          "'logit_bias' has '" + name.substr(0, 64) + "', expected ids of tokens below " + std::to_string(vocab_size),
+          "logit_bias"};
+    }
+    // Not by its name: that would be a search through all of them for each.
+    const double value = bias->is_number() ? bias->get<double>() : bias->is_null() ? 0.0 : 1000.0;
+    if (value < -100 || value > 100) biases->Fail(name, "a number from -100 to 100");
+    sampler.logit_bias.push_back({id, static_cast<float>(value)});
+  }
+}
+
+}  // namespace
+
+void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop_name) {
+  SamplerSettings& sampler = request.sampler = call.service->model().sampler;
+  constexpr double kMost = std::numeric_limits<float>::max();
+  const auto set = [&](const char* name, float& value, double least, double most) {
+    if (const auto number = reader.Number(name, least, most)) value = static_cast<float>(*number);
+  };
+  set("temperature", sampler.temperature, 0, 100);
+  if (const auto top_p = reader.Number("top_p", 0, 1)) {
+    // Of no probability at all the likeliest token is left.
+    sampler.top_p = std::max(static_cast<float>(*top_p), std::numeric_limits<float>::min());
+  }
+  set("min_p", sampler.min_p, 0, 1);
+  set("repetition_penalty", sampler.repetition_penalty, 1e-6, kMost);
+  set("presence_penalty", sampler.presence_penalty, -2, 2);
+  set("frequency_penalty", sampler.frequency_penalty, -2, 2);
+  if (const auto top_k = reader.Integer("top_k", -1, 1 << 30))
+    sampler.top_k = *top_k < 0 ? 0 : static_cast<size_t>(*top_k);
+  sampler.penalty_window = call.service->context();
+  ReadLogitBias(reader, call, sampler);
+  const auto seed = reader.Integer("seed", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
+  sampler.random.seed = seed ? static_cast<uint64_t>(*seed) : std::random_device{}();
+  request.samples = static_cast<uint32_t>(reader.Integer("n", 1, kMostSamples).value_or(1));
+  request.stop_strings = reader.Strings(stop_name);
+  CheckStops(request.stop_strings, stop_name, reader);
+  request.priority =
+      static_cast<int32_t>(reader.Integer("priority", -kMostPriority, call.tenant.max_priority).value_or(0));
+  request.end_tokens = call.service->model().end_ids;
+}
+
+void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& request) {
+  if (wanted) request.max_tokens = static_cast<uint32_t>(*wanted);
+  if (call.tenant.max_tokens < request.max_tokens.value_or(std::numeric_limits<uint32_t>::max())) {
+    request.max_tokens = call.tenant.max_tokens;
+  }
+}
+
+const NamedModel& ReadModel(JsonReader& reader, const Call& call) {
+  call.StopIfAbandoned();  // the first thing that is done with JSON that was parsed
+  const std::string name = reader.String("model").value_or("");
+  const std::vector<NamedModel>& ours = call.service->named_models();
+  if (name.empty() || name == kDefaultModel) return ours[0];
+  if (const NamedModel* const found = call.service->FindModel(name)) return *found;
+  std::string list;
+  for (const NamedModel& one : ours) list += (list.empty() ? "'" : ", '") + one.name + "'";
+  throw ApiError{404, "there is no model '" + name.substr(0, 128) + "' here; this server runs " + list, "model",
+                 "model_not_found"};
+}
+
+}  // namespace skald::serve

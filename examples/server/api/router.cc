@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/api/router.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "server/api/anthropic/form.h"
+#include "server/api/endpoints.h"
+#include "server/api/openai/form.h"
+#include "server/http/request_head.h"
+#include "server/page/page_files.h"
+
+namespace skald::serve {
+namespace {
+
+// Which text a path's {} takes.
+enum class Parameter {
+  kSegment,   // without a slash
+  kSegments,  // with slashes too, such as a name "organization/model"
+};
+
+struct Endpoint {
+  std::string_view method;
+  std::string_view path;  // {} is the place of the parameter
+  Answer (*answer)(const Call&);
+  Admission::Body body = Admission::Body::kInMemory;
+  Parameter parameter = Parameter::kSegment;
+};
+
+constexpr Endpoint kEndpoints[] = {
+    {"GET", "/v1/models", ListModels},
+    {"GET", "/v1/models/{}", ShowModel, Admission::Body::kInMemory, Parameter::kSegments},
+    {"POST", "/v1/chat/completions", ChatCompletions},
+    {"POST", "/v1/completions", Completions},
+    {"POST", "/v1/responses", Responses},
+    {"POST", "/v1/embeddings", Embeddings},
+    {"POST", "/v1/messages", Messages},
+    {"POST", "/v1/messages/count_tokens", CountTokens},
+    {"POST", "/tokenize", Tokenize},
+    {"POST", "/detokenize", Detokenize},
+    {"GET", "/v1/conversations", ListConversations},
+    {"POST", "/v1/conversations", CreateConversation},
+    {"POST", "/v1/conversations/import", ImportConversation, Admission::Body::kInFile},
+    {"GET", "/v1/conversations/{}", ShowConversation},
+    {"POST", "/v1/conversations/{}", ChangeConversation},
+    {"DELETE", "/v1/conversations/{}", DeleteConversation},
+    {"POST", "/v1/conversations/{}/fork", ForkConversation},
+    {"POST", "/v1/conversations/{}/rewind", RewindConversation},
+    {"GET", "/v1/conversations/{}/state", ExportConversation},
+};
+
+// Whether a path is that of an endpoint; then `parameter` is the text in the place of {}.
+bool Matches(const Endpoint& endpoint, std::string_view path, std::string& parameter) {
+  const std::string_view pattern = endpoint.path;
+  const size_t brace = pattern.find("{}");
+  if (brace == pattern.npos) return pattern == path;
+  const std::string_view after = pattern.substr(brace + 2);
+  if (!path.starts_with(pattern.substr(0, brace)) || !path.ends_with(after)) return false;
+  if (path.size() <= brace + after.size()) return false;
+  const std::string_view middle = path.substr(brace, path.size() - brace - after.size());
+  if (endpoint.parameter == Parameter::kSegment && middle.find('/') != middle.npos) return false;
+  parameter = middle;
+  return true;
+}
+
+bool IsGet(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
+
+Answer ErrorAnswer(std::string_view path, const ApiError& error) {
+  HttpHead head = {error.status};
+  if (error.status == 401) head.headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (error.status == 429 || error.status == 503) {
+    head.headers.emplace_back("Retry-After", std::to_string(error.retry_seconds));
+  }
+  if (error.status == 405) head.headers.emplace_back("Allow", error.allowed);
+  const Json json = path.starts_with("/v1/messages") ? AnthropicErrorJson(error) : OpenAiErrorJson(error);
+  return std::make_unique<WholeAnswer>(Dump(json), std::move(head));
+}
+
+// What `answer` returns, or the error that it throws, in the manner of the API at `path`.
+template <class Function>
+Answer AnswerOrError(std::string_view path, const Function& answer) {
+  try {
+    try {
+      return answer();
+    } catch (const ApiError& error) {
+      return ErrorAnswer(path, error);
+    } catch (const std::exception& error) {
+      return ErrorAnswer(path, {500, error.what()});
+    }
+  } catch (...) {
+    return std::make_unique<WholeAnswer>(std::string(), HttpHead{500});
+  }
+}
+
+// The key that a request has, or an empty text.
+std::string_view KeyOf(const HttpRequest& head) {
+  constexpr std::string_view kBearer = "bearer ";
+  std::string_view key = head.Header("authorization");
+  if (!SameButCase(key.substr(0, kBearer.size()), kBearer)) return head.Header("x-api-key");
+  key.remove_prefix(std::min(key.find_first_not_of(' ', kBearer.size()), key.size()));
+  return key;
+}
+
+// Adds headers to an answer that somebody else gives.
+class WithHeaders final : public Exchange {
+ public:
+  WithHeaders(std::unique_ptr<Exchange> inner, HeaderList headers, std::function<void(int)> on_head)
+      : inner_(std::move(inner)), headers_(std::move(headers)), on_head_(std::move(on_head)) {}
+
+  HttpPiece Next() override {
+    HttpPiece piece = inner_->Next();
+    if (!piece.head) return piece;
+    on_head_(piece.head->status);
+    piece.head->headers.insert(piece.head->headers.end(), headers_.begin(), headers_.end());
+    return piece;
+  }
+
+ private:
+  const std::unique_ptr<Exchange> inner_;
+  const HeaderList headers_;
+  const std::function<void(int)> on_head_;
+};
+
+}  // namespace
+
+std::string PlainErrorBody(int status, std::string_view message) {
+  return Dump(OpenAiErrorJson({status, std::string(message)}));
+}
+
+// What is known of a request, for as long as it is answered.
+struct Router::Visit {
+  Caller caller = {};
+  HeaderList headers = {{"X-Content-Type-Options", "nosniff"}};
+  std::string counted_as = "other";  // a path, or none; counts must not grow with whatever clients ask for
+};
+
+Admission Router::Admit(const HttpRequest& head) {
+  Admission admission;
+  try {
+    const auto visit = std::make_shared<Visit>();
+    visit->caller.path = head.path;
+    std::unique_ptr<Exchange> answer;
+    bool needs_body = false;
+    answer = Finish(*visit, [&] {
+      auto known = Route(head, visit, admission);
+      needs_body = known == nullptr;
+      return known;
+    });
+    if (!needs_body) admission.answer = std::move(answer);
+    admission.refuse = [this, visit](int status, const std::string& message) {
+      return Finish(*visit, [&]() -> std::unique_ptr<Exchange> { throw ApiError{status, message}; });
+    };
+  } catch (...) {  // there is no memory
+    admission.answer = std::make_unique<WholeAnswer>(std::string(), HttpHead{500});
+  }
+  return admission;
+}
+
+std::unique_ptr<Exchange> Router::Finish(const Visit& visit, const std::function<std::unique_ptr<Exchange>()>& answer) {
+  try {
+    auto inner = AnswerOrError(visit.caller.path, answer);
+    if (inner == nullptr) return nullptr;
+    return std::make_unique<WithHeaders>(std::move(inner), visit.headers, [this, path = visit.counted_as](int status) {
+      if (!path.empty()) metrics_.CountRequest(path, status);
+    });
+  } catch (...) {
+    return std::make_unique<WholeAnswer>(std::string(), HttpHead{500});
+  }
+}
+
+std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shared_ptr<Visit>& visit,
+                                        Admission& admission) {
+  visit->caller = options_.site.Look(head);
+  const Caller& caller = visit->caller;
+  if (!caller.origin.empty()) {
+    if (caller.may_use) visit->headers.emplace_back("Access-Control-Allow-Origin", caller.origin);
+    visit->headers.emplace_back("Vary", "Origin");
+  }
+  if (!caller.may_use) {
+    throw ApiError{403, "pages of other servers may not use this one; 'skald serve --cors ORIGIN' allows it"};
+  }
+  // The process answers, whatever else is locked or stuck.
+  if (caller.path == "/live") visit->counted_as.clear();
+  if (auto plain = AnswerPlain(head, *visit)) return plain;
+  std::string allowed;
+  for (const Endpoint& endpoint : kEndpoints) {
+    std::string parameter;
+    if (!Matches(endpoint, caller.path, parameter)) continue;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(endpoint.method);
+    if (endpoint.method != head.method && !(endpoint.method == "GET" && head.method == "HEAD")) continue;
+    visit->counted_as = endpoint.path;
+    Tenant& tenant = Authorize(head, *visit);
+    const auto service = this->service();
+    if (service == nullptr) throw ApiError{503, "the model is being loaded"};
+    admission.body = endpoint.body;
+    admission.body_bytes = endpoint.body == Admission::Body::kInFile ? options_.import_bytes : options_.body_bytes;
+    const auto prepare = [this, visit, service, &endpoint, &tenant, parameter](
+                             const HttpRequest& whole, const Wake& wake, const std::function<bool()>& is_abandoned) {
+      return AnswerOrError(visit->caller.path, [&] {
+        return endpoint.answer({whole, wake, service, metrics_, tenant, room_, spool_, parameter, is_abandoned});
+      });
+    };
+    admission.begin = [this, visit, &tenant, prepare](HttpRequest request, const Wake& wake) {
+      return Finish(*visit, [&] { return preparation_.Begin(tenant.name, std::move(request), wake, prepare); });
+    };
+    return nullptr;
+  }
+  if (!allowed.empty()) {
+    throw ApiError{405, caller.path + " takes " + allowed + ", not " + head.method, {}, {}, allowed};
+  }
+  throw ApiError{404, "there is nothing at " + caller.path.substr(0, 256)};
+}
+
+std::unique_ptr<Exchange> Router::AnswerPlain(const HttpRequest& head, const Visit& visit) {
+  if (head.method == "OPTIONS") return Preflight();
+  const std::string& path = visit.caller.path;
+  const bool is_get = IsGet(head);
+  if (is_get && path == "/live") return std::make_unique<WholeAnswer>("{\"status\":\"ok\"}");
+  if (is_get && path == "/health") return Health(IsStranger(head, visit));
+  if (head.is_crowded)
+    throw ApiError{503, "there are as many connections as this server takes, in all or of one client"};
+  if (is_get && path == "/metrics") {
+    AuthorizeMetrics(head, visit);
+    return WriteMetrics();
+  }
+  // The page's addresses are relative to that of its folder.
+  if (is_get && path.empty())
+    return std::make_unique<WholeAnswer>("", HttpHead{308, "text/plain", {{"Location", head.path + "/"}}});
+  const PageFile* const file = is_get ? FindPageFile(path) : nullptr;
+  return file == nullptr ? nullptr : AnswerWith(*file);
+}
+
+std::unique_ptr<Exchange> Router::Preflight() const {
+  HttpHead head = {204, "text/plain"};
+  head.headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
+                  {"Access-Control-Allow-Headers", "*, Authorization"},
+                  {"Access-Control-Max-Age", "3600"}};
+  return std::make_unique<WholeAnswer>(std::string(), std::move(head));
+}
+
+void Router::CheckKey(std::string_view key, const void* owner, const Visit& visit) {
+  if (key.empty()) {
+    throw ApiError{
+        401, "there is no API key in the request; send it as 'Authorization: Bearer KEY'", {}, "invalid_api_key"};
+  }
+  if (!failed_keys_.Admit(visit.caller.client, owner, FailedKeys::Clock::now())) {
+    throw ApiError{429, "too many wrong API keys came from this address; wait before the next one",
+                   {},  "rate_limit_exceeded",
+                   {},  failed_keys_.seconds_to_wait()};
+  }
+  if (owner == nullptr) throw ApiError{401, "this API key is not known here", {}, "invalid_api_key"};
+}
+
+bool Router::IsStranger(const HttpRequest& head, const Visit& visit) {
+  if (!tenants_.has_keys()) return false;
+  const std::string_view key = KeyOf(head);
+  const Tenant* const tenant = tenants_.Find(key);
+  return key.empty() || !failed_keys_.Admit(visit.caller.client, tenant, FailedKeys::Clock::now()) || tenant == nullptr;
+}
+
+Tenant& Router::Authorize(const HttpRequest& head, const Visit& visit) {
+  if (!tenants_.has_keys()) return *tenants_.Everybody();
+  const std::string_view key = KeyOf(head);
+  Tenant* const tenant = tenants_.Find(key);
+  CheckKey(key, tenant, visit);
+  return *tenant;
+}
+
+void Router::AuthorizeMetrics(const HttpRequest& head, const Visit& visit) {
+  const std::string_view key = KeyOf(head);
+  if (options_.metrics_key) {
+    const SecretKey& wanted = *options_.metrics_key;
+    const auto given = SecretKey::Of(key);
+    CheckKey(key, given && wanted.Is(*given) ? &wanted : nullptr, visit);
+  } else if (tenants_.has_keys()) {
+    CheckKey(key, tenants_.Find(key), visit);
+  }
+}
+
+// Stores are told of, and never a reason to fail: what they hold is computed where they do not answer.
+std::unique_ptr<Exchange> Router::Health(bool is_stranger) const {
+  const auto service = this->service();
+  if (service == nullptr) return std::make_unique<WholeAnswer>("{\"status\":\"loading\"}", HttpHead{503});
+  const LoopHealth engine = service->health();
+  const bool is_stalled = engine.stalled_seconds > options_.stall_seconds;
+  Json health = {{"status", engine.failure ? "failing" : is_stalled ? "stalled" : "ok"}};
+  const HttpHead head = {is_stalled || engine.failure ? 503 : 200};
+  if (is_stranger) return std::make_unique<WholeAnswer>(Dump(health), head);
+  health["model"] = service->model().name;
+  health["engine"] = {{"stalled_seconds", engine.stalled_seconds}};
+  if (engine.failure) health["engine"]["error"] = engine.failure->message;
+  const BackgroundStats writes = service->writes(), reads = service->reads();
+  health["stores"] = {
+      {"writes_waiting", writes.tasks}, {"writes_dropped", writes.dropped}, {"reads_waiting", reads.tasks}};
+  std::map<std::string, bool> answers;
+  if (options_.more_stores) options_.more_stores(answers);
+  for (const auto& [store, does_answer] : answers) health["stores"][store] = does_answer ? "up" : "down";
+  return std::make_unique<WholeAnswer>(Dump(health), head);
+}
+
+std::unique_ptr<Exchange> Router::WriteMetrics() const {
+  std::string text;
+  metrics_.Write(text);
+  WriteMetric("skald_requests_preparing", "gauge", "Requests that wait to be read and encoded, or are.",
+              static_cast<double>(preparation_.size()), text);
+  if (const auto service = this->service()) service->WriteMetrics(text);
+  if (options_.more_metrics) options_.more_metrics(text);
+  return std::make_unique<WholeAnswer>(std::move(text), HttpHead{200, "text/plain; version=0.0.4"});
+}
+
+}  // namespace skald::serve

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Router: from a request to its endpoint: who asks, whether they may, which path and method, and what an error looks
+// like.
+
+#ifndef SKALD_EXAMPLES_SERVER_API_ROUTER_H_
+#define SKALD_EXAMPLES_SERVER_API_ROUTER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/api/call.h"
+#include "server/api/preparation.h"
+#include "server/api/site.h"
+#include "server/http/exchange.h"
+#include "server/http/spool.h"
+#include "server/service/failed_keys.h"
+#include "server/service/metrics.h"
+#include "server/service/service.h"
+#include "server/service/tenants.h"
+
+namespace skald::serve {
+
+struct RouterOptions {
+  Site site;
+  uint64_t body_bytes = uint64_t{32} << 20;   // of a request
+  uint64_t import_bytes = uint64_t{4} << 30;  // of a conversation that comes from another server
+  // Opens /metrics, and nothing else. None: any key does, where there are keys.
+  std::optional<SecretKey> metrics_key = {};
+  uint32_t failed_keys = 10;  // that a client may send in a minute
+  // Appends what the router does not know of, for Prometheus.
+  std::function<void(std::string& out)> more_metrics = {};
+  // Answers of all tenants at a time, those that wait included; more are refused.
+  uint64_t most_answers = std::numeric_limits<uint64_t>::max();
+  WorkPoolOptions preparation = {};
+  // Seconds without a step, while there is work, after which the engine counts as stuck.
+  double stall_seconds = 60.0;
+  // Tells of stores that the service does not know, by name, whether they answer.
+  std::function<void(std::map<std::string, bool>& answers)> more_stores = {};
+};
+
+// Safe for concurrent calls.
+class Router {
+ public:
+  // Conversations that travel lie in `spool`, which must outlive this.
+  Router(Tenants tenants, RouterOptions options, Spool& spool)
+      : tenants_(std::move(tenants)),
+        options_(std::move(options)),
+        spool_(spool),
+        failed_keys_(options_.failed_keys),
+        preparation_(options_.preparation) {
+    room_.most = options_.most_answers;
+  }
+
+  // There is a model from now on; until then endpoints that need one say that they wait for it.
+  void SetService(std::shared_ptr<Service> service) {
+    const std::lock_guard lock(mutex_);
+    service_ = std::move(service);
+  }
+
+  // Gives up what is being prepared, and waits `grace` at most until nobody works at it any more. Returns whether that
+  // is so. No request is answered after it.
+  bool StopPreparing(std::chrono::milliseconds grace) { return preparation_.Stop(grace); }
+
+  // A Handler: who asks, whether they may, and for what is decided before a request's body is read. Never throws.
+  Admission Admit(const HttpRequest& head);
+
+ private:
+  struct Visit;
+
+  // Returns the answer, or null where it needs the request's body; then `admission` says how that is read.
+  std::unique_ptr<Exchange> Route(const HttpRequest& head, const std::shared_ptr<Visit>& visit, Admission& admission);
+  // What needs no endpoint; null where it is none of these.
+  std::unique_ptr<Exchange> AnswerPlain(const HttpRequest& head, const Visit& visit);
+  // What `answer` returns or throws, as an answer with the headers that all have.
+  std::unique_ptr<Exchange> Finish(const Visit& visit, const std::function<std::unique_ptr<Exchange>()>& answer);
+  std::unique_ptr<Exchange> Health(bool is_stranger) const;
+  std::unique_ptr<Exchange> WriteMetrics() const;
+  // Whether there are keys, and the request has none that is right. A guess counts here as elsewhere.
+  bool IsStranger(const HttpRequest& head, const Visit& visit);
+  Tenant& Authorize(const HttpRequest& head, const Visit& visit);
+  void AuthorizeMetrics(const HttpRequest& head, const Visit& visit);
+  // Thrown: 429 where the client of a key that is wrong has sent too many.
+  void CheckKey(std::string_view key, const void* owner, const Visit& visit);
+  std::unique_ptr<Exchange> Preflight() const;
+  std::shared_ptr<Service> service() const {
+    const std::lock_guard lock(mutex_);
+    return service_;
+  }
+
+  const Tenants tenants_;
+  const RouterOptions options_;
+  Spool& spool_;
+  FailedKeys failed_keys_;
+  Metrics metrics_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Service> service_;  // guarded by mutex_; null while it loads
+  AnswerRoom room_;
+  Preparation preparation_;  // whose threads use all of the above
+};
+
+// The body of an answer that no endpoint gives.
+std::string PlainErrorBody(int status, std::string_view message);
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_API_ROUTER_H_

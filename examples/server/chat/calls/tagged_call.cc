@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/chat/calls/tagged_call.h"
+
+#include <algorithm>
+#include <array>
+
+#include "server/chat/calls/json_calls.h"
+#include "server/chat/calls/json_text.h"
+#include "server/chat/calls/parameters.h"
+
+namespace skald::serve {
+namespace {
+
+using Kind = OutputPart::Kind;
+
+// How many bytes at the end of `text` may be the beginning of `mark`.
+size_t HeldBack(std::string_view text, std::string_view mark) {
+  size_t size = std::min(mark.size() - 1, text.size());
+  while (!text.ends_with(mark.substr(0, size))) --size;
+  return size;
+}
+
+// {"name": ..., "arguments": {...}}
+class JsonCall final : public TaggedCall {
+ public:
+  std::vector<OutputPart> Calls() const override {
+    if (phase_ == Phase::kValue) return {};
+    std::string_view content = text();
+    if (content.ends_with(kCallEnd)) content.remove_suffix(kCallEnd.size());
+    return CallsOf(Trimmed(content));
+  }
+
+ private:
+  // kPlain: no JSON, so that the first mark ends it.
+  enum class Phase { kValue, kBehind, kPlain };
+
+  bool Step() override {
+    if (phase_ == Phase::kValue) {
+      at_ += json_.Push(std::string_view(text_).substr(at_));
+      if (json_.state() == JsonScanner::State::kOpen) return false;
+      return Enter(json_.state() == JsonScanner::State::kWhole ? Phase::kBehind : Phase::kPlain);
+    }
+    if (phase_ == Phase::kBehind) {
+      bool is_certain = true;
+      if (Take(kCallEnd, is_certain)) {
+        End();
+        return false;
+      }
+      return is_certain && Enter(Phase::kPlain);
+    }
+    if (TakeUntil(kCallEnd)) End();
+    return false;
+  }
+
+  bool Enter(Phase phase) {
+    phase_ = phase;
+    if (phase == Phase::kPlain) at_ = 0;
+    return true;
+  }
+
+  Phase phase_ = Phase::kValue;
+  JsonScanner json_;
+};
+
+// <function=NAME><parameter=KEY>value</parameter>...</function>
+class ParameterCall final : public TaggedCall {
+ public:
+  explicit ParameterCall(const ToolList& tools) : tools_(tools) {}
+
+  std::vector<OutputPart> Calls() const override {
+    std::vector<OutputPart> calls;
+    if (phase_ != Phase::kTags) return {};
+    for (const Function& function : functions_) {
+      std::string arguments;
+      for (const auto& [key, value] : function.arguments) {
+        arguments += (arguments.empty() ? "{" : ",") + QuotedJson(key) + ":" + value;
+      }
+      calls.push_back({Kind::kToolCall, arguments.empty() ? "{}" : arguments + "}", function.name});
+    }
+    return calls;
+  }
+
+ private:
+  struct Function {
+    std::string name;
+    std::vector<std::pair<std::string, std::string>> arguments = {};  // values as JSON
+  };
+  // kValue: within one of JSON; kBehind: behind that; kText: within one that is anything up to its end.
+  enum class Phase { kTags, kValue, kBehind, kText };
+
+  bool Step() override {
+    switch (phase_) {
+      case Phase::kTags:
+        return TakeTag();
+      case Phase::kValue:
+        at_ += json_.Push(std::string_view(text_).substr(at_));
+        if (json_.state() == JsonScanner::State::kOpen) return false;
+        if (json_.state() == JsonScanner::State::kWrong) return Reread();
+        phase_ = Phase::kBehind;
+        return true;
+      case Phase::kBehind: {
+        bool is_certain = true;
+        if (Take(kParameterEnd, is_certain)) return EndValue();
+        return is_certain && Reread();
+      }
+      case Phase::kText:
+        return TakeUntil(kParameterEnd) && EndValue();
+    }
+    return false;
+  }
+
+  // Goes to the next tag that means something, and reads it.
+  bool TakeTag() {
+    constexpr std::array kTags = {kCallEnd, std::string_view("<function="), std::string_view("<parameter=")};
+    const std::string_view text = text_;
+    size_t tag = kTags.size(), begin = text.npos, held = 0;
+    for (size_t i = 0; i < kTags.size(); ++i) {
+      const size_t found = text.find(kTags[i], at_);
+      if (found < begin) tag = i, begin = found;
+      held = std::max(held, HeldBack(text.substr(at_), kTags[i]));
+    }
+    if (tag == kTags.size()) {
+      at_ = text.size() - held;
+      return false;
+    }
+    at_ = begin;
+    if (tag == 0) {
+      at_ += kCallEnd.size();
+      End();
+      return false;
+    }
+    const size_t name = begin + kTags[tag].size();
+    const std::string_view ahead = text.substr(name, kMostParameterName + 1);
+    const size_t size = ahead.find('>');
+    const bool is_tag = size != ahead.npos;
+    if (!is_tag && ahead.size() <= kMostParameterName) return false;
+    at_ = is_tag ? name + size + 1 : name;
+    const std::string_view inside = ahead.substr(0, size);
+    if (!is_tag) return true;
+    if (tag == 1) {
+      functions_.push_back({std::string(Trimmed(inside))});
+    } else if (!functions_.empty()) {
+      BeginValue(inside);
+    }
+    return true;
+  }
+
+  void BeginValue(std::string_view key) {
+    const Tool* const tool = tools_.Find(functions_.back().name);
+    key_ = key;
+    types_.clear();
+    if (tool != nullptr && tool->parameters.is_object()) {
+      const auto properties = tool->parameters.find("properties");
+      const bool is_known =
+          properties != tool->parameters.end() && properties->is_object() && properties->contains(key_);
+      if (is_known) types_ = TypesOf((*properties)[key_], tool->parameters);
+    }
+    value_ = at_;
+    json_ = JsonScanner();
+    phase_ = KindOf(types_) == ParameterKind::kJson ? Phase::kValue : Phase::kText;
+  }
+
+  // What looked like JSON is none, or a number or a word.
+  bool Reread() {
+    at_ = value_;
+    phase_ = Phase::kText;
+    return true;
+  }
+
+  // The value ends before at_, behind which the text goes on.
+  bool EndValue() {
+    std::string_view value = std::string_view(text_).substr(value_, at_ - kParameterEnd.size() - value_);
+    if (value.starts_with('\n')) value.remove_prefix(1);
+    if (value.ends_with('\n')) value.remove_suffix(1);
+    const ParameterKind kind = KindOf(types_);
+    const bool is_json = kind == ParameterKind::kJson || (kind == ParameterKind::kEither && IsOfTypes(value, types_) &&
+                                                          !Trimmed(value).starts_with('"'));
+    std::string json = is_json && IsJson(value) ? WithoutSpace(value) : QuotedJson(value);
+    auto& arguments = functions_.back().arguments;
+    const auto same = std::ranges::find(arguments, key_, [](const auto& one) { return one.first; });
+    if (same == arguments.end()) {
+      arguments.emplace_back(key_, std::move(json));
+    } else {
+      same->second = std::move(json);
+    }
+    phase_ = Phase::kTags;
+    return true;
+  }
+
+  const ToolList& tools_;
+  Phase phase_ = Phase::kTags;
+  JsonScanner json_;
+  std::vector<Function> functions_;
+  std::string key_;                 // of the value that is being read
+  std::vector<std::string> types_;  // of that
+  size_t value_ = 0;                // where it begins
+};
+
+}  // namespace
+
+bool TaggedCall::Take(std::string_view mark, bool& is_certain) {
+  at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
+  const std::string_view rest = std::string_view(text_).substr(at_, mark.size());
+  is_certain = !mark.starts_with(rest) || rest == mark;
+  if (rest != mark) return false;
+  at_ += mark.size();
+  return true;
+}
+
+bool TaggedCall::TakeUntil(std::string_view mark) {
+  const size_t found = text_.find(mark, at_);
+  if (found != text_.npos) {
+    at_ = found + mark.size();
+    return true;
+  }
+  at_ = text_.size() - HeldBack(std::string_view(text_).substr(at_), mark);
+  return false;
+}
+
+std::unique_ptr<TaggedCall> MakeTaggedCall(ToolForm form, const ToolList& tools) {
+  if (form == ToolForm::kQwenCoder) return std::make_unique<ParameterCall>(tools);
+  return std::make_unique<JsonCall>();
+}
+
+}  // namespace skald::serve

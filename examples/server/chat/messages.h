@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages as chat templates want them, out of those of requests, and the prompt that they make.
+
+#ifndef SKALD_EXAMPLES_SERVER_CHAT_MESSAGES_H_
+#define SKALD_EXAMPLES_SERVER_CHAT_MESSAGES_H_
+
+#include <string>
+
+#include "server/api/request/json_reader.h"
+#include "server/chat/tools.h"
+
+namespace skald::serve {
+
+// Reads a list of messages in OpenAI's form. Contents become texts, arguments of calls the objects that they spell.
+// Errors are thrown as ApiError: roles that there are not, parts that are no text, fields that nobody knows.
+Json ReadMessages(const Json& messages, const std::string& path);
+
+// The text of a content: a string, or a list of parts of which all are texts. Thrown: other parts, by their type.
+std::string ReadContent(const Json& content, const std::string& path);
+
+// Tools as templates want them.
+Json ToolsForTemplate(const ToolList& tools);
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_CHAT_MESSAGES_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tools of a request and which of them is to be called: three APIs say the same in three spellings.
+
+#ifndef SKALD_EXAMPLES_SERVER_CHAT_TOOL_READING_H_
+#define SKALD_EXAMPLES_SERVER_CHAT_TOOL_READING_H_
+
+#include <string_view>
+
+#include "server/api/request/json_reader.h"
+#include "server/chat/tools.h"
+
+namespace skald::serve {
+
+// How an API spells tools and the choice among them.
+struct ToolSpelling {
+  std::string_view type;    // of a tool, and of the object around its fields where they are nested
+  bool is_nested;           // {"type": "function", "function": {"name": ...}}, else {"type": ..., "name": ...}
+  std::string_view schema;  // the field with the parameters' JSON Schema
+  bool has_words;           // a choice is a word, or an object for one tool; else always an object
+  std::string_view any;     // the choice of some tool, whichever
+  std::string_view one;     // the type of the choice of one
+};
+
+inline constexpr ToolSpelling kChatTools = {"function", true, "parameters", true, "required", "function"};
+inline constexpr ToolSpelling kResponseTools = {"function", false, "parameters", true, "required", "function"};
+inline constexpr ToolSpelling kAnthropicTools = {"custom", false, "input_schema", false, "any", "tool"};
+
+// Reads tools, tool_choice, and whether several may be called at once. Thrown: other types of tools, names that are
+// none or come twice, a choice that none of the tools is.
+ToolList ReadTools(JsonReader& request, const ToolSpelling& spelling);
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_CHAT_TOOL_READING_H_

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# cmake -DOUTPUT=page_bytes.h -DFILES="a;b" -P embed.cmake: writes the files as an array of C++. Files of other folders
+# are served by their names alone.
+set(entries "")
+set(text "// Made by embed.cmake.\n#include \"server/page/page_files.h\"\n\nnamespace skald::serve {\n\n")
+set(types html text/html css text/css js text/javascript svg image/svg+xml json application/json)
+set(number 0)
+foreach(file IN LISTS FILES)
+  file(RELATIVE_PATH name ${CMAKE_CURRENT_LIST_DIR} ${file})
+  if(name MATCHES "^\\.\\./")
+    get_filename_component(name ${file} NAME)
+  endif()
+  get_filename_component(extension ${file} LAST_EXT)
+  string(SUBSTRING "${extension}" 1 -1 extension)
+  list(FIND types ${extension} place)
+  math(EXPR place "${place} + 1")
+  list(GET types ${place} type)
+  file(READ ${file} bytes HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
+  string(APPEND text "constexpr char kFile${number}[] = {${bytes}};\n")
+  set(path "/${name}")
+  if(name STREQUAL "index.html")
+    set(path "/")
+  endif()
+  string(APPEND entries
+    "    {\"${path}\", \"${type}; charset=utf-8\", {kFile${number}, sizeof(kFile${number})}},\n")
+  math(EXPR number "${number} + 1")
+endforeach()
+string(APPEND text "\nconstexpr PageFile kPageFiles[] = {\n${entries}};\n\n}  // namespace skald::serve\n")
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conversations: chats that the server keeps under names, so that they can be gone on with, forked and taken back from
+// anywhere. What is kept is what was said; the state that it was computed to is in the prompt cache, found by its
+// tokens. With a folder each conversation is a file there, which is whole at every moment and read when it is asked
+// for.
+
+#ifndef SKALD_EXAMPLES_SERVER_SERVICE_CONVERSATIONS_H_
+#define SKALD_EXAMPLES_SERVER_SERVICE_CONVERSATIONS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/service/state/conversation.h"
+#include "server/service/state/conversation_index.h"
+#include "skald/base/result.h"
+
+namespace skald::serve {
+
+// Safe for concurrent calls. `tenant` is whose a conversation is; nobody sees those of another. Errors: kNotFound for
+// one that there is not; kFailedPrecondition where it was changed meanwhile; kResourceExhausted where the tenant's
+// limit or the disk is full; kDataLoss where the file system refuses. After an error nothing has changed.
+class Conversations {
+ public:
+  using Tell = std::function<void(const std::string&)>;  // gets warnings for people; called from any thread
+
+  // Lists the conversations in `folder`, which is made if it is not there, without reading them; empty: they are kept
+  // in memory alone. A file that is no conversation is left alone, and told of when it is met. Errors: the folder's.
+  static Result<std::unique_ptr<Conversations>> Open(const std::filesystem::path& folder,
+                                                     const ConversationLimits& limits = {}, Tell tell = {});
+
+  // Keeps a new conversation, under its id or, where it has none, a new one, and returns it. It outlives a power cut.
+  Result<Conversation> Add(const std::string& tenant, Conversation conversation);
+
+  Result<Conversation> Find(const std::string& tenant, const std::string& id);
+  // The same of one that no answer is being written of, else kFailedPrecondition.
+  Result<Conversation> FindIdle(const std::string& tenant, const std::string& id);
+  // Replaces it by what `edit` makes of it. With a `version`, only where it still has that. An edit of messages ends
+  // the claim of an answer that is being written.
+  Result<Conversation> Change(const std::string& tenant, const std::string& id, std::optional<uint64_t> version,
+                              const std::function<void(Conversation&)>& edit);
+  Result<void> Delete(const std::string& tenant, const std::string& id, std::optional<uint64_t> version = {});
+
+  // All, the one that was changed last first, without their messages; how many there are instead.
+  std::vector<std::pair<Conversation, size_t>> List(const std::string& tenant);
+  // The others of which the first turn may be the same, whole.
+  std::vector<Conversation> Relatives(const std::string& tenant, const Conversation& conversation);
+
+  // Stores `messages`, to which an answer is about to be computed, and returns the number of that turn. Until it ends
+  // no other begins: kFailedPrecondition. `version` is that of the conversation that the messages go on from.
+  Result<uint64_t> BeginTurn(const std::string& tenant, const std::string& id, uint64_t version, const Json& messages);
+  // Ends a turn with what `edit` makes of the conversation; the tenant's limit may be passed by one answer. Error:
+  // kFailedPrecondition where the messages were changed since it began.
+  Result<Conversation> EndTurn(const std::string& tenant, const std::string& id, uint64_t turn,
+                               const std::function<void(Conversation&)>& edit);
+
+ private:
+  using Key = ConversationIndex::Key;
+
+  Conversations(std::filesystem::path folder, const ConversationLimits& limits, Tell tell)
+      : folder_(std::move(folder)), tell_(std::move(tell)), index_(limits) {}
+
+  static std::string OwnerOf(const std::string& tenant);
+  std::filesystem::path FolderOf(const std::string& owner) const;
+  std::filesystem::path FileOf(const Key& key) const { return FolderOf(key.first) / (key.second + ".json"); }
+  std::mutex& ChangingOf(const std::string& id) { return changing_[std::hash<std::string>()(id) % changing_.size()]; }
+
+  Result<void> SortOldFiles();
+  void ListFolder(const std::string& owner);
+  void ForgetOld();
+  void RemoveFiles(const std::vector<Key>& keys);
+  void PassOver(const Key& key, const std::string& why);
+
+  // What is kept under a key, at most `most` bytes of it. Nothing where there is none.
+  Result<std::optional<std::string>> Text(const Key& key, bool only_facts);
+  Result<Conversation> Read(const Key& key);
+  std::optional<ConversationFacts> Facts(const Key& key);
+  // The caller holds the id's lock of changing_.
+  Result<void> Write(const std::string& tenant, const Conversation& conversation, uint64_t turn, bool is_bound);
+
+  const std::filesystem::path folder_;
+  const Tell tell_;
+  // Held by id while one is changed, which may wait for the disk.
+  std::array<std::mutex, 64> changing_;
+  std::mutex mutex_;
+  ConversationIndex index_;  // guarded by mutex_
+  uint64_t turns_ = 0;       // guarded by mutex_
+};
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_SERVICE_CONVERSATIONS_H_

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts and latencies of a server, and how they are told: Prometheus' text format 0.0.4
+// (prometheus.io/docs/instrumenting/exposition_formats).
+
+#ifndef SKALD_EXAMPLES_SERVER_SERVICE_METRICS_H_
+#define SKALD_EXAMPLES_SERVER_SERVICE_METRICS_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace skald::serve {
+
+// Seconds, in buckets from a millisecond to four minutes. Not safe for concurrent calls.
+class Histogram {
+ public:
+  void Observe(double seconds);
+  void Write(std::string_view name, std::string& out) const;
+
+ private:
+  static constexpr std::array<double, 17> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                                     1.0,   2.5,    5.0,   10.0, 30.0,  60.0, 120, 240};
+  std::array<uint64_t, kBounds.size() + 1> counts_ = {};
+  double sum_ = 0.0;
+};
+
+// Safe for concurrent calls.
+class Metrics {
+ public:
+  // An answer was given, or refused, at one of the server's paths.
+  void CountRequest(const std::string& path, int status);
+  // An answer of a model is at its end: seconds until its first token, between its tokens, and in all.
+  void CountAnswer(double first_token, double between_tokens, double whole);
+
+  // Appends all of it.
+  void Write(std::string& out) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, int>, uint64_t> requests_;
+  Histogram first_token_, between_tokens_, whole_;
+};
+
+// Appends one value with its type, "counter" or "gauge", and what it is.
+void WriteMetric(std::string_view name, std::string_view type, std::string_view help, double value, std::string& out);
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SERVER_SERVICE_METRICS_H_
