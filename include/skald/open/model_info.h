@@ -19,10 +19,11 @@
 
 namespace skald {
 
+/// A model on disk and the facts that its files tell of it. Immutable in use; cheap to copy but for the spec.
 struct ModelInfo {
-  OpenedModel model;
-  DType weight_type;  ///< to load the weights as, unless the user wants others: of a packed file, the only one
-  ModelSpec spec;
+  OpenedModel model;         ///< the files, open
+  DType weight_type;         ///< to load the weights as, unless the user wants others: of a packed file, the only one
+  ModelSpec spec;            ///< what the model computes
   std::string family;        ///< as config.json names it; empty where a packed file does not say
   std::string name;          ///< of the named spec that is equal, else of its family
   uint32_t trained_context;  ///< tokens of the texts that the model learned from; 0 if no file says
