@@ -18,7 +18,7 @@ from running_server import RunningServer, temporary_folder, tool_model
 
 PROGRAM = sys.argv[1]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-ROUTER = os.path.join(ROOT, "examples", "skald", "serve", "api", "router.cc")
+ROUTER = os.path.join(ROOT, "examples", "server", "api", "router.cc")
 
 
 def setUpModule():
