@@ -28,6 +28,7 @@ class OpenedModel {
   /// kNotFound if there is nothing, those of GgufFile::Open and PackedFile::Open.
   static Result<OpenedModel> Open(const std::filesystem::path& path);
 
+  /// As given to Open.
   const std::filesystem::path& path() const;
 
   /// The folder with the files that go with the weights: `path` itself, or where its file lies. A GGUF or packed file
