@@ -14,13 +14,13 @@ namespace skald {
 /// A model as the metadata of a checkpoint describe it, which may be one that cannot be: see WhyImpossible.
 struct DescribedModel {
   std::string_view model_type;  ///< the family's name in config.json, a constant
-  ModelSpec spec;
+  ModelSpec spec;               ///< what it says
 };
 
 /// The content of a Config, as a value.
 struct NamedSpec {
   std::string_view name, model_type;  ///< constants
-  ModelSpec spec;
+  ModelSpec spec;                     ///< what it says
 };
 
 }  // namespace skald

@@ -2,8 +2,8 @@
 //
 // Configs: a Config is a struct of `static constexpr` facts about one model's architecture. The concept ModelConfig
 // lists the required members. ShortFormOf reads a Config with the defaults of its optional members, so that it mentions
-// only the features it has. SpecOf is the model that it describes, and CheckConfig refuses impossible models, in full
-// sentences.
+// only the features it has; ShortForm says what each member means. SpecOf is the model that a Config describes, and
+// CheckConfig refuses impossible models, in full sentences.
 //
 // In the long form a Config gives the model itself, blocks with layers of any types, a user's own included:
 //   kName; using Layers = LayerTypes<...>, all types that occur; static constexpr ModelSpec Spec().

@@ -30,44 +30,47 @@
 
 namespace skald {
 
-/// Members mean what the members of a Config of the same name mean (model_config.h). A plain value.
+/// Members mean what the members of a Config of the same name do (kModelDim is model_dim; model_config.h says which a
+/// Config gives). So do members of that name in the sizes of a family. A plain value.
 struct ShortForm {
   std::string_view model_type = {};  ///< the family's name in config.json, a constant; no fact about the numbers
-  int model_dim = 0;
-  int feed_forward_dim = 0;                    ///< 0: layers are mixers alone, as in Mamba
+  int model_dim = 0;                 ///< width of the residual stream
+  int feed_forward_dim = 0;          ///< 0: layers are mixers alone, as in Mamba
   std::optional<LayerSpec> feed_forward = {};  ///< the feed-forward layers, of another type than GatedFeedForward
   std::vector<uint32_t> dense_layers = {};     ///< that are GatedFeedForward all the same
   bool shared_feed_forward = false;            ///< GatedFeedForward beside the others, in every layer
-  int vocab_size = 0;
-  int heads = 0;
-  int kv_heads = 0;
-  int head_dim = 0;
-  int rotary_dim = 0;
-  std::vector<LayerKind> layers = {};
-  RgLru rg_lru = {};  ///< of the layers of that kind
-  Mamba mamba = {};
-  Mamba2 mamba2 = {};
-  int window = 0;
-  RopeSpec rope = {};                         ///< of all layers,
-  std::optional<RopeSpec> sliding_rope = {};  ///< unless the sliding ones have their own
-  float norm_epsilon = 0.0f;                  ///< of every RMSNorm
-  std::optional<NormSpec> norm = {};          ///< what all norms are instead
-  Activation activation = Activation::kSilu;
-  double query_pre_scale = 0.0;
-  float attention_softcap = 0.0f;  ///< 0: none
-  float final_softcap = 0.0f;      ///< 0: none
-  float embedding_multiplier = 1.0f, residual_multiplier = 1.0f, logits_scaling = 1.0f;
-  bool tied_embeddings = false;
-  bool qkv_bias = false;
-  bool attention_output_bias = false;
-  bool feed_forward_bias = false;
-  bool qk_norm = false;
-  bool qk_projection_norm = false;
-  bool pre_norms = true;
-  bool post_norms = false;
-  bool unit_offset_norms = false;
-  bool scaled_embeddings = false;
-  bool rounded_embedding_scale = false;
+  int vocab_size = 0;                          ///< rows of the embedding
+  int heads = 0;                               ///< of queries
+  int kv_heads = 0;                            ///< of keys and of values; each serves heads / kv_heads query heads
+  int head_dim = 0;                            ///< elements of a head
+  int rotary_dim = 0;                          ///< elements of a head that RoPE turns
+  std::vector<LayerKind> layers = {};          ///< the mixer of each layer
+  RgLru rg_lru = {};                           ///< of the layers of that kind
+  Mamba mamba = {};                            ///< likewise
+  Mamba2 mamba2 = {};                          ///< likewise
+  int window = 0;                              ///< positions that sliding layers see, their own included
+  RopeSpec rope = {};                          ///< of all attention layers,
+  std::optional<RopeSpec> sliding_rope = {};   ///< unless the sliding ones have their own
+  float norm_epsilon = 0.0f;                   ///< of every RMSNorm
+  std::optional<NormSpec> norm = {};           ///< what all norms are instead
+  Activation activation = Activation::kSilu;   ///< of the gates of feed-forward layers
+  double query_pre_scale = 0.0;                ///< scores are q . k / sqrt(this)
+  float attention_softcap = 0.0f;              ///< 0: none
+  float final_softcap = 0.0f;                  ///< 0: none
+  float embedding_multiplier = 1.0f;           ///< of embeddings
+  float residual_multiplier = 1.0f;            ///< of what a layer adds to the residual stream
+  float logits_scaling = 1.0f;                 ///< logits are divided by it
+  bool tied_embeddings = false;                ///< the output head is the embedding
+  bool qkv_bias = false;                       ///< of the projections to queries, keys and values
+  bool attention_output_bias = false;          ///< of attention's last projection
+  bool feed_forward_bias = false;              ///< of all projections of feed-forward layers
+  bool qk_norm = false;                        ///< a norm of each query and key head, before RoPE
+  bool qk_projection_norm = false;             ///< a norm of all query heads as one, and of all key heads
+  bool pre_norms = true;                       ///< a norm before each mixer and each feed-forward layer
+  bool post_norms = false;                     ///< a norm after each, before its output is added
+  bool unit_offset_norms = false;              ///< norms multiply by one plus their parameter
+  bool scaled_embeddings = false;              ///< embeddings are multiplied by sqrt(model_dim)
+  bool rounded_embedding_scale = false;        ///< which is rounded to bfloat16 first
 };
 
 namespace internal {

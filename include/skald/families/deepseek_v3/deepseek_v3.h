@@ -28,12 +28,13 @@ constexpr MixtureOfExperts DeepSeekV3Experts() {
   return {.sigmoid = true, .selection_bias = true, .sum_epsilon = 1e-20f};
 }
 
+/// The sizes that models of the family differ in.
 struct DeepSeekV3Sizes {
   int model_dim = 0, vocab_size = 0, feed_forward_dim = 0;
   std::vector<bool> dense = {};  ///< of each layer, whether it has no experts
   LatentAttention attention = {.norm = {.epsilon = 1e-6f}};
-  MixtureOfExperts experts = DeepSeekV3Experts();
-  float norm_epsilon = 1e-6f;  ///< of all norms but those within attention
+  MixtureOfExperts experts = DeepSeekV3Experts();  ///< of the layers that are not dense
+  float norm_epsilon = 1e-6f;                      ///< of all norms but those within attention
   bool tied_embeddings = false;
 };
 
@@ -59,11 +60,13 @@ constexpr ModelSpec DeepSeekV3Spec(const DeepSeekV3Sizes& sizes) {
   return spec;
 }
 
+/// The family of DeepSeek-V3.
 struct DeepSeekV3Family {
   static constexpr std::string_view kModelType = "deepseek_v3";
   using Layers = LayerTypes<LatentAttention, GatedFeedForward, MixtureOfExperts>;
 };
 
+/// GLM-4.7-Flash, with the layers of DeepSeek-V3.
 struct Glm4MoeLiteFamily {
   static constexpr std::string_view kModelType = "glm4_moe_lite";
   using Layers = DeepSeekV3Family::Layers;

@@ -21,18 +21,23 @@ namespace skald {
 
 /// The multipliers as config.json has them.
 struct FalconH1Multipliers {
+  /// Of embeddings; of logits.
   double embedding = 1.0, head = 1.0;
+  /// Of attention's input and output; of its keys.
   double attention_in = 1.0, attention_out = 1.0, key = 1.0;
+  /// Of the input and output of Mamba-2.
   double ssm_in = 1.0, ssm_out = 1.0;
   std::vector<double> ssm = {};  ///< of the gate, x, B, C and time steps, as floats; or empty
+  /// Of the feed-forward layer's gate, before the activation, and of its output.
   double gate = 1.0, down = 1.0;
 };
 
+/// The sizes that models of the family differ in. `layers` is their number.
 struct FalconH1Sizes {
   int model_dim = 0, vocab_size = 0, layers = 0, feed_forward_dim = 0;
   int heads = 0, kv_heads = 0, head_dim = 0;
-  Mamba2 mamba = {};  ///< all but its norm's epsilon and its multipliers
-  FalconH1Multipliers multipliers = {};
+  Mamba2 mamba = {};                     ///< all but its norm's epsilon and its multipliers
+  FalconH1Multipliers multipliers = {};  ///< of every part
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;
   RopeSpec rope = {.base = 1e11};
@@ -87,6 +92,7 @@ constexpr ModelSpec FalconH1Spec(const FalconH1Sizes& sizes) {
   return spec;
 }
 
+/// The family of Falcon-H1.
 struct FalconH1Family {
   static constexpr std::string_view kModelType = "falcon_h1";
   using Layers = LayerTypes<Attention, GatedFeedForward, Mamba2>;

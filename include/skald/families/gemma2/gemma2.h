@@ -28,6 +28,7 @@ struct Gemma2Family {
   static constexpr bool kUnitOffsetNorms = true;
   static constexpr bool kScaleEmbeddings = true;
 
+  /// Sliding and full layers by turns, sliding first.
   template <size_t kCount>
   static constexpr std::array<LayerKind, kCount> AlternatingLayers() {
     return RepeatLayers<kCount>({LayerKind::kSlidingAttention, LayerKind::kFullAttention});

@@ -30,6 +30,7 @@ struct Gemma3Family {
   static constexpr bool kUnitOffsetNorms = true;
   static constexpr bool kScaleEmbeddings = true;
 
+  /// Five sliding layers, then a full one, and so on.
   template <size_t kCount>
   static constexpr std::array<LayerKind, kCount> FiveToOneLayers() {
     using enum LayerKind;

@@ -21,6 +21,7 @@
 
 namespace skald {
 
+/// The sizes that models of the family differ in.
 struct Gemma4Sizes {
   int model_dim = 0, vocab_size = 262144, feed_forward_dim = 0;
   std::vector<bool> slides = {};                ///< of each layer
@@ -30,7 +31,7 @@ struct Gemma4Sizes {
   bool keys_as_values = false;  ///< in full layers
   int shared_layers = 0;     ///< the last ones, which share the keys and values of the last of their kind before them
   bool wide_shared = false;  ///< whether the feed-forward layers of those are twice as wide
-  int per_layer_dim = 0;
+  int per_layer_dim = 0;     ///< ModelSpec::per_layer_dim; 0 in the large models
   int experts = 0, chosen_experts = 0, expert_width = 0;  ///< beside the dense layer of every layer; 0: there are none
   float norm_epsilon = 1e-6f, final_softcap = 30.0f;
   bool tied_embeddings = true;
@@ -125,6 +126,7 @@ constexpr ModelSpec Gemma4Spec(const Gemma4Sizes& sizes) {
   return spec;
 }
 
+/// The family of Gemma 4.
 struct Gemma4Family {
   static constexpr std::string_view kModelType = "gemma4_text";
   using Layers = LayerTypes<Attention, GatedFeedForward, PerLayerInput, NormedFeedForward>;

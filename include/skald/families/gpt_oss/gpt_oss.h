@@ -20,10 +20,12 @@
 
 namespace skald {
 
+/// The sizes that models of the family differ in.
 struct GptOssSizes {
   int model_dim = 2880, vocab_size = 201088;
   int heads = 64, kv_heads = 8, head_dim = 64, window = 128;
   std::vector<bool> slides = {};  ///< of each layer
+  /// Experts of a layer; how many compute a row; the width of each.
   int experts = 0, chosen_experts = 4, expert_width = 2880;
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;
@@ -70,6 +72,7 @@ constexpr ModelSpec GptOssSpec(const GptOssSizes& sizes) {
   return spec;
 }
 
+/// The family of gpt-oss.
 struct GptOssFamily {
   static constexpr std::string_view kModelType = "gpt_oss";
   using Layers = LayerTypes<Attention, MixtureOfExperts>;

@@ -24,11 +24,12 @@
 
 namespace skald {
 
+/// The sizes that models of the family differ in. `layers` is their number.
 struct Lfm2Sizes {
   int model_dim = 0, vocab_size = 0, layers = 0, heads = 0, kv_heads = 0, feed_forward_dim = 0;
   std::vector<int> attention_layers = {};  ///< in rising order; the others are convolutions
-  int conv_width = 3;
-  bool conv_bias = false;
+  int conv_width = 3;                      ///< taps, the token itself included
+  bool conv_bias = false;                  ///< ShortConv::bias
   bool tied_embeddings = true;
   MixtureOfExperts experts = {};  ///< of all but the first `dense_layers`; none: of no layer
   int dense_layers = 0;
@@ -61,6 +62,7 @@ constexpr ModelSpec Lfm2Spec(const Lfm2Sizes& sizes) {
   return spec;
 }
 
+/// The family of LFM2 without experts.
 struct Lfm2Family {
   static constexpr std::string_view kModelType = "lfm2";
   using Layers = LayerTypes<Attention, GatedFeedForward, ShortConv>;
@@ -69,6 +71,7 @@ struct Lfm2Family {
 /// Common to the experts of all sizes.
 constexpr MixtureOfExperts Lfm2Experts() { return {.sigmoid = true, .selection_bias = true, .sum_epsilon = 1e-6f}; }
 
+/// The family of LFM2 with experts.
 struct Lfm2MoeFamily {
   static constexpr std::string_view kModelType = "lfm2_moe";
   using Layers = LayerTypes<Attention, GatedFeedForward, MixtureOfExperts, ShortConv>;

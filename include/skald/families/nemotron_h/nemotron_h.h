@@ -21,13 +21,14 @@
 
 namespace skald {
 
+/// The sizes that models of the family differ in.
 struct NemotronHSizes {
   int model_dim = 0, vocab_size = 0;
   std::string_view pattern = {};  ///< for each layer M: Mamba-2, *: attention, -: feed-forward, E: experts
   int heads = 0, kv_heads = 0, head_dim = 128;
   int feed_forward_dim = 0;
-  Mamba2 mamba = {};  ///< all but its norm, which is that of the model
-  MixtureOfExperts experts = {};
+  Mamba2 mamba = {};              ///< all but its norm, which is that of the model
+  MixtureOfExperts experts = {};  ///< of the layers E
   float norm_epsilon = 1e-5f;
   bool tied_embeddings = false;
 };
@@ -67,6 +68,7 @@ constexpr ModelSpec NemotronHSpec(const NemotronHSizes& sizes) {
   return spec;
 }
 
+/// The family of Nemotron-H.
 struct NemotronHFamily {
   static constexpr std::string_view kModelType = "nemotron_h";
   using Layers = LayerTypes<Attention, FeedForward, Mamba2, MixtureOfExperts>;

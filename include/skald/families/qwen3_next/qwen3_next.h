@@ -25,6 +25,7 @@
 
 namespace skald {
 
+/// The sizes that models of the family differ in. `layers` is their number.
 struct Qwen3NextSizes {
   int model_dim = 0, vocab_size = 0, layers = 0;
   int heads = 0, kv_heads = 0, head_dim = 256, rotary_dim = 64;
@@ -77,16 +78,19 @@ constexpr ModelSpec Qwen3NextSpec(const Qwen3NextSizes& sizes) {
   return spec;
 }
 
+/// The family of Qwen3-Next.
 struct Qwen3NextFamily {
   static constexpr std::string_view kModelType = "qwen3_next";
   using Layers = LayerTypes<Attention, GatedDeltaNet, GatedFeedForward, MixtureOfExperts>;
 };
 
+/// Qwen 3.5 without experts.
 struct Qwen3_5Family {
   static constexpr std::string_view kModelType = "qwen3_5_text";
   using Layers = LayerTypes<Attention, GatedDeltaNet, GatedFeedForward>;
 };
 
+/// Qwen 3.5 with experts.
 struct Qwen3_5MoeFamily {
   static constexpr std::string_view kModelType = "qwen3_5_moe_text";
   using Layers = LayerTypes<Attention, GatedDeltaNet, MixtureOfExperts>;

@@ -30,6 +30,7 @@ struct RecurrentGemmaFamily {
   static constexpr bool kScaleEmbeddings = true, kRoundEmbeddingScale = true;
   static constexpr bool kFeedForwardBias = true, kAttentionOutputBias = true;
 
+  /// Two recurrent layers, then a sliding one, and so on.
   template <size_t kCount>
   static constexpr std::array<LayerKind, kCount> TwoToOneLayers() {
     return RepeatLayers<kCount>({LayerKind::kRgLru, LayerKind::kRgLru, LayerKind::kSlidingAttention});

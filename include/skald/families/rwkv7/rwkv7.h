@@ -20,12 +20,14 @@
 
 namespace skald {
 
+/// The sizes that models of the family differ in. `layers` is their number.
 struct Rwkv7Sizes {
   int model_dim = 0, vocab_size = 0, layers = 0, feed_forward_dim = 0;
   int head_dim = 64;
+  /// As those of RwkvTimeMix.
   int decay_rank = 0, rate_rank = 0, value_rank = 0, gate_rank = 0;
   LayerNorm norm = {};
-  float head_norm_epsilon = 64e-5f;
+  float head_norm_epsilon = 64e-5f;  ///< RwkvTimeMix::norm_epsilon
   bool tied_embeddings = false;
 };
 
@@ -49,6 +51,7 @@ constexpr ModelSpec Rwkv7Spec(const Rwkv7Sizes& sizes) {
   return spec;
 }
 
+/// The family of RWKV-7.
 struct Rwkv7Family {
   static constexpr std::string_view kModelType = "rwkv7";
   using Layers = LayerTypes<RwkvTimeMix, RwkvChannelMix>;

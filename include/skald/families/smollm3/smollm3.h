@@ -14,6 +14,7 @@
 
 namespace skald {
 
+/// The family of SmolLM3.
 struct SmolLM3Family {
   static constexpr std::string_view kModelType = "smollm3";
   static constexpr Activation kActivation = Activation::kSilu;
@@ -21,6 +22,7 @@ struct SmolLM3Family {
   static constexpr RopeSpec kRope = {.base = 2000000.0};
   static constexpr bool kTiedEmbeddings = true;
 
+  /// Three layers with positions, then one without, and so on.
   template <size_t kCount>
   static constexpr std::array<LayerKind, kCount> ThreeToOneLayers() {
     using enum LayerKind;
