@@ -44,6 +44,7 @@ ABOVE_ALL = {"skald.h", "compiled.h", "compiled"}
 ROOMS = {
     "distributed": ["", "communicators"],
     "engine": ["", "running", "answers", "speculation", "requests", "plan"],
+    "open": ["", "tools"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["opened", "packed_files", "adapters", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],

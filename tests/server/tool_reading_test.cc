@@ -5,7 +5,7 @@
 #include <string>
 
 #include "doctest/doctest.h"
-#include "server/chat/tool_reading.h"
+#include "server/api/request/tool_reading.h"
 
 namespace skald::testing {
 namespace tool_reading_test {
@@ -15,8 +15,6 @@ using serve::Json;
 using serve::JsonReader;
 using serve::ParseJson;
 using serve::ReadTools;
-using serve::ToolChoice;
-using serve::ToolList;
 using serve::ToolSpelling;
 
 // The requests that say the same, and how each API spells a tool and the choice of one.

@@ -6,9 +6,9 @@
 #include <thread>
 #include <utility>
 
-#include "server/chat/tool_filter.h"
 #include "server/service/metrics.h"
 #include "skald/base/no_throw.h"
+#include "skald/open/tools/answer_filter.h"
 
 namespace skald::serve {
 

@@ -18,17 +18,17 @@
 #include <string_view>
 #include <vector>
 
-#include "server/chat/filter_cache.h"
-#include "server/chat/output_format.h"
 #include "server/service/conversations.h"
 #include "server/service/served_model.h"
 #include "server/service/transcripts.h"
 #include "skald/base/threads/background_queue.h"
+#include "skald/constraints/filter_cache.h"
 #include "skald/constraints/token_vocabulary.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/engine_loop.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/model/workspace.h"
+#include "skald/open/tools/output_format.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/prompts/prompt_cache.h"
 

@@ -12,5 +12,8 @@
 #include "skald/open/detail/model_info.h"
 #include "skald/open/detail/model_text.h"
 #include "skald/open/detail/pack_model.h"
+#include "skald/open/tools/detail/answer_filter.h"
+#include "skald/open/tools/detail/output_format.h"
+#include "skald/open/tools/detail/output_parser.h"
 
 #endif  // SKALD_COMPILED_OPEN_H_

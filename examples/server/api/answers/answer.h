@@ -15,8 +15,8 @@
 #include "server/api/call.h"
 #include "server/api/request/api_error.h"
 #include "server/api/request/json_reader.h"
-#include "server/chat/output_parser.h"
 #include "skald/engine/requests/request.h"
+#include "skald/open/tools/output_parser.h"
 
 namespace skald::serve {
 

@@ -8,8 +8,8 @@
 
 #include "server/api/answers/turn.h"
 #include "server/api/request/entity_tag.h"
-#include "server/chat/messages.h"
-#include "server/chat/tool_filter.h"
+#include "server/api/request/messages.h"
+#include "skald/open/tools/answer_filter.h"
 
 namespace skald::serve {
 namespace {

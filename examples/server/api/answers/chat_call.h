@@ -14,8 +14,8 @@
 #include "server/api/answers/answer.h"
 #include "server/api/call.h"
 #include "server/api/request/json_reader.h"
-#include "server/chat/tools.h"
 #include "skald/engine/requests/request.h"
+#include "skald/open/tools/tools.h"
 
 namespace skald::serve {
 

@@ -10,9 +10,9 @@
 #include "server/api/anthropic/form.h"
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
+#include "server/api/request/messages.h"
 #include "server/api/request/sampling.h"
-#include "server/chat/messages.h"
-#include "server/chat/tool_reading.h"
+#include "server/api/request/tool_reading.h"
 
 namespace skald::serve {
 namespace {

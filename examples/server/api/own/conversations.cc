@@ -11,7 +11,7 @@
 #include "server/api/endpoints.h"
 #include "server/api/request/entity_tag.h"
 #include "server/api/request/json_reader.h"
-#include "server/chat/messages.h"
+#include "server/api/request/messages.h"
 #include "server/http/file_answer.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/store/snapshots/snapshot.h"

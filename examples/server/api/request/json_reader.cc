@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "server/chat/calls/json_text.h"
 #include "skald/base/json/json_tree.h"
+#include "skald/open/tools/output_part.h"
 
 namespace skald::serve {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FilterCache: compiled grammars by the texts that they are made of, those used last. Agents send the same tools with
-// every request: they are compiled once, and what a filter has found out about the vocabulary serves all of them.
+// FilterCache: the compiled grammars that were used last, by the texts that they are made of. Agents send the same
+// tools with every request: they are compiled once, and the masks that a filter has computed serve all requests.
 
-#ifndef SKALD_EXAMPLES_SERVER_CHAT_FILTER_CACHE_H_
-#define SKALD_EXAMPLES_SERVER_CHAT_FILTER_CACHE_H_
+#ifndef SKALD_CONSTRAINTS_FILTER_CACHE_H_
+#define SKALD_CONSTRAINTS_FILTER_CACHE_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -17,18 +17,20 @@
 #include "skald/base/result.h"
 #include "skald/constraints/grammar_filter.h"
 
-namespace skald::serve {
+namespace skald {
 
+/// A compiled grammar of several users; each copies it for an answer.
 using SharedFilter = std::shared_ptr<const GrammarFilter>;
 
-// Safe for concurrent calls.
+/// Keeps filters. Safe for concurrent calls.
 class FilterCache {
  public:
-  // What is kept may take about `max_bytes`, but for the filter used last and what grows between two calls.
+  /// The filters that are kept take about `max_bytes` at most, except the filter used last and masks that are computed
+  /// between two calls.
   explicit FilterCache(size_t max_bytes = size_t{256} << 20) : max_bytes_(max_bytes) {}
 
-  // Returns the filter made of `text`, which says all that it depends on, or what `make` returns as
-  // Result<GrammarFilter> where there is none yet. Errors: those of `make`.
+  /// Returns the filter made of `text`, which says all that it depends on; if there is none yet, the filter that
+  /// `make()` returns as Result<GrammarFilter>. Errors: those of `make`.
   template <class Make>
   Result<SharedFilter> Get(const std::string& text, const Make& make) {
     if (auto known = Find(text)) return known;
@@ -57,7 +59,7 @@ class FilterCache {
     DropOld();
   }
 
-  // Those kept grow with their masks, so this is asked for each time. Called with mutex_ held.
+  // Filters grow with their masks, so sizes are added up each time. Called with mutex_ held.
   void DropOld() {
     size_t bytes = 0;
     for (auto entry = known_.begin(); entry != known_.end(); ++entry) {
@@ -76,6 +78,6 @@ class FilterCache {
   std::list<Entry> known_;  // used last, first; guarded by mutex_
 };
 
-}  // namespace skald::serve
+}  // namespace skald
 
-#endif  // SKALD_EXAMPLES_SERVER_CHAT_FILTER_CACHE_H_
+#endif  // SKALD_CONSTRAINTS_FILTER_CACHE_H_

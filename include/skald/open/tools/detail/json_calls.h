@@ -2,17 +2,17 @@
 //
 // Calls of tools that are objects of JSON: a name, and arguments under one of the names that models use for them.
 
-#ifndef SKALD_EXAMPLES_SERVER_CHAT_CALLS_JSON_CALLS_H_
-#define SKALD_EXAMPLES_SERVER_CHAT_CALLS_JSON_CALLS_H_
+#ifndef SKALD_OPEN_TOOLS_DETAIL_JSON_CALLS_H_
+#define SKALD_OPEN_TOOLS_DETAIL_JSON_CALLS_H_
 
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "server/chat/calls/json_text.h"
-#include "server/chat/output_part.h"
+#include "skald/open/tools/detail/json_text.h"
+#include "skald/open/tools/output_part.h"
 
-namespace skald::serve {
+namespace skald::internal::calls {
 
 // The call that an object is; nothing where it is something else.
 inline std::optional<OutputPart> CallOf(std::string_view json) {
@@ -44,6 +44,6 @@ inline std::vector<OutputPart> CallsOf(std::string_view json) {
   return calls;
 }
 
-}  // namespace skald::serve
+}  // namespace skald::internal::calls
 
-#endif  // SKALD_EXAMPLES_SERVER_CHAT_CALLS_JSON_CALLS_H_
+#endif  // SKALD_OPEN_TOOLS_DETAIL_JSON_CALLS_H_

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/open/tools/output_parser.h.
 
-#include "server/chat/output_parser.h"
+#ifndef SKALD_OPEN_TOOLS_DETAIL_OUTPUT_PARSER_H_
+#define SKALD_OPEN_TOOLS_DETAIL_OUTPUT_PARSER_H_
+
+#include "skald/open/tools/output_parser.h"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "server/chat/calls/json_text.h"
-#include "server/chat/calls/marks.h"
-#include "server/chat/calls/tagged_call.h"
-#include "server/chat/calls/whole_calls.h"
+#include "skald/base/inline.h"
+#include "skald/open/tools/detail/json_text.h"
+#include "skald/open/tools/detail/marks.h"
+#include "skald/open/tools/detail/tagged_call.h"
+#include "skald/open/tools/detail/whole_calls.h"
 
-namespace skald::serve {
-namespace {
+namespace skald {
+
+namespace internal::calls {
 
 using Kind = OutputPart::Kind;
 
-void AddPart(std::vector<OutputPart>& parts, Kind kind, std::string text) {
+inline void AddPart(std::vector<OutputPart>& parts, Kind kind, std::string text) {
   if (text.empty()) return;
   if (!parts.empty() && parts.back().kind == kind && kind != Kind::kToolCall) {
     parts.back().text += text;
@@ -44,7 +51,7 @@ class MarkedParser : public OutputParser {
   MarkedStream stream_;
 };
 
-// Thoughts, then text in which calls may stand between two marks, or behind one.
+// Thoughts, then text in which calls may be between two marks, or after one.
 class TaggedParser final : public MarkedParser {
  public:
   explicit TaggedParser(OutputReading reading)
@@ -132,7 +139,7 @@ class TaggedParser final : public MarkedParser {
     return true;
   }
 
-  // White space between thoughts, calls and the text's beginning is nobody's.
+  // White space between thoughts, calls and the text's beginning is dropped.
   void AddText(std::string text, std::vector<OutputPart>& parts) {
     const bool divides = !reading_.format.think_end.empty() || !call_begin_.empty();
     if (state_ == State::kStart && divides) text.erase(0, std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -219,7 +226,7 @@ class HarmonyParser final : public MarkedParser {
     arguments_ += text.substr(0, taken);
     if (json_.state() == JsonScanner::State::kOpen) return false;
     is_json_ = false;
-    // What is no JSON may have any mark: it is looked through again.
+    // A text that is no JSON may have any mark: it is looked through again.
     if (json_.state() == JsonScanner::State::kWrong) stream_.Push(std::exchange(arguments_, {}));
     stream_.Push(std::string_view(text).substr(taken));
     return true;
@@ -263,13 +270,17 @@ class HarmonyParser final : public MarkedParser {
   bool is_json_ = false;  // arguments that have not ended
 };
 
-}  // namespace
+}  // namespace internal::calls
 
-std::unique_ptr<OutputParser> MakeOutputParser(OutputReading reading) {
-  if (reading.format.tools == ToolForm::kHarmony) return std::make_unique<HarmonyParser>(reading.continues);
+SKALD_INLINE std::unique_ptr<OutputParser> MakeOutputParser(OutputReading reading) {
+  if (reading.format.tools == ToolForm::kHarmony)
+    return std::make_unique<internal::calls::HarmonyParser>(reading.continues);
   const bool may_be_call = reading.tools.may_call() && !reading.continues;
-  if (reading.format.tools == ToolForm::kLlama3 && may_be_call) return std::make_unique<WholeCallParser>();
-  return std::make_unique<TaggedParser>(std::move(reading));
+  if (reading.format.tools == ToolForm::kLlama3 && may_be_call)
+    return std::make_unique<internal::calls::WholeCallParser>();
+  return std::make_unique<internal::calls::TaggedParser>(std::move(reading));
 }
 
-}  // namespace skald::serve
+}  // namespace skald
+
+#endif  // SKALD_OPEN_TOOLS_DETAIL_OUTPUT_PARSER_H_

@@ -2,13 +2,13 @@
 //
 // The tools of a request and which of them is to be called: three APIs say the same in three spellings.
 
-#ifndef SKALD_EXAMPLES_SERVER_CHAT_TOOL_READING_H_
-#define SKALD_EXAMPLES_SERVER_CHAT_TOOL_READING_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_TOOL_READING_H_
+#define SKALD_EXAMPLES_SERVER_API_REQUEST_TOOL_READING_H_
 
 #include <string_view>
 
 #include "server/api/request/json_reader.h"
-#include "server/chat/tools.h"
+#include "skald/open/tools/tools.h"
 
 namespace skald::serve {
 
@@ -32,4 +32,4 @@ ToolList ReadTools(JsonReader& request, const ToolSpelling& spelling);
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_CHAT_TOOL_READING_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_REQUEST_TOOL_READING_H_

@@ -7,23 +7,19 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "server/chat/output_parser.h"
+#include "skald/open/tools/output_parser.h"
 
-namespace skald::serve {
+namespace skald {
 
 bool operator==(const OutputPart& a, const OutputPart& b) {
   return a.kind == b.kind && a.text == b.text && a.name == b.name;
 }
 
-}  // namespace skald::serve
+}  // namespace skald
 
 namespace skald::testing {
 namespace output_parser_test {
 
-using serve::OutputFormat;
-using serve::OutputPart;
-using serve::ToolForm;
-using serve::ToolList;
 using Kind = OutputPart::Kind;
 
 ToolList SomeTools() {
@@ -33,7 +29,7 @@ ToolList SomeTools() {
 // The parts of a text that comes in pieces of the given sizes; parts of a kind that follow each other are one.
 std::vector<OutputPart> Parse(const OutputFormat& format, const ToolList& tools, bool thinks, std::string_view text,
                               std::minstd_rand* random) {
-  const auto parser = serve::MakeOutputParser({format, tools, thinks});
+  const auto parser = MakeOutputParser({format, tools, thinks});
   std::vector<OutputPart> all;
   const auto add = [&](std::vector<OutputPart> parts) {
     for (OutputPart& part : parts) {
@@ -83,7 +79,7 @@ TEST_CASE("calls between tags") {
   CheckParts(format, SomeTools(), false, "<tool_call>{\"name\": 3}</tool_call>",
              {{Kind::kText, "<tool_call>{\"name\": 3}</tool_call>"}});
   ToolList none = SomeTools();
-  none.choice = serve::ToolChoice::kNone;
+  none.choice = ToolChoice::kNone;
   CheckParts(format, none, false, call, {{Kind::kText, call}});
 }
 

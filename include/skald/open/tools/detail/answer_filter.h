@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/open/tools/answer_filter.h.
 
-#include "server/chat/tool_filter.h"
+#ifndef SKALD_OPEN_TOOLS_DETAIL_ANSWER_FILTER_H_
+#define SKALD_OPEN_TOOLS_DETAIL_ANSWER_FILTER_H_
+
+#include "skald/open/tools/answer_filter.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "server/chat/calls/call_filter.h"
-#include "server/chat/calls/call_grammar.h"
+#include <nlohmann/json.hpp>
+
+#include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/constraints/grammar/automaton.h"
 #include "skald/constraints/grammar/shortest_text.h"
 #include "skald/constraints/grammar_filter.h"
 #include "skald/constraints/json_schema.h"
+#include "skald/open/tools/detail/call_filter.h"
+#include "skald/open/tools/detail/call_grammar.h"
 
-namespace skald::serve {
-namespace {
+namespace skald {
 
-using Expression = Grammar::Expression;
+namespace internal::calls {
 
 // Makes the grammars of one request's answers.
 class AnswerGrammars {
@@ -32,7 +38,7 @@ class AnswerGrammars {
 
   const CallGrammar& calls() const { return calls_; }
 
-  // A call behind what triggers it.
+  // A call, after the text that triggers it.
   Result<SharedFilter> May() {
     return Kept("call", [this] { return Grammars([this](Grammar& grammar) { return calls_.AddCall(grammar); }); });
   }
@@ -62,7 +68,7 @@ class AnswerGrammars {
     }
     const Expression answer = grammar.Add(Grammar::Choice{std::move(ways)});
     if (!rules_.begins_thinking) return answer;
-    // Models write blank lines behind a thought.
+    // Models write blank lines after a thought.
     const Expression lines = grammar.Add(Grammar::Repeat{grammar.Literal("\n"), 0, 2});
     return grammar.Add(Grammar::Sequence{{grammar.Literal(before), lines, answer}});
   }
@@ -98,7 +104,7 @@ class AnswerGrammars {
       Grammar grammar;
       const auto root = calls.AddCall(grammar);
       if (root) grammar.Define(Grammar::kRoot, *root);
-      const auto automaton = root ? internal::GrammarAutomaton::Make(grammar) : Failure(root.error());
+      const auto automaton = root ? GrammarAutomaton::Make(grammar) : Failure(root.error());
       if (automaton) {
         states += automaton->size();
       } else {
@@ -125,18 +131,18 @@ class AnswerGrammars {
   CallGrammar calls_;
 };
 
-// How many tokens a thought may take, so that the shortest answer fits behind it, and a longer one where there is room.
-uint32_t MostThought(uint32_t max_tokens, size_t shortest) {
+// How many tokens a thought may take, so that the shortest answer fits after it, and a longer one if there is room.
+inline uint32_t MostThought(uint32_t max_tokens, size_t shortest) {
   constexpr uint32_t kMostSpare = 256;
   const uint32_t spare = std::min(max_tokens / 4, kMostSpare);
   const size_t kept = std::min<size_t>(shortest, max_tokens) + spare;
   return max_tokens - static_cast<uint32_t>(std::min<size_t>(kept, max_tokens));
 }
 
-}  // namespace
+}  // namespace internal::calls
 
-Result<std::shared_ptr<const TokenVocabulary>> VocabularyWithNames(const Tokenizer& tokenizer,
-                                                                   std::span<const int32_t> end_ids) {
+SKALD_INLINE Result<std::shared_ptr<const TokenVocabulary>> VocabularyWithNames(const Tokenizer& tokenizer,
+                                                                                std::span<const int32_t> end_ids) {
   return NoThrow("the vocabulary of calls", [&]() -> Result<std::shared_ptr<const TokenVocabulary>> {
     SKALD_ASSIGN(const auto texts, TokenVocabulary::Make(tokenizer, end_ids));
     std::vector<std::string> tokens(texts->size());
@@ -151,15 +157,14 @@ Result<std::shared_ptr<const TokenVocabulary>> VocabularyWithNames(const Tokeniz
   });
 }
 
-Result<std::shared_ptr<const TokenFilter>> MakeAnswerFilter(const AnswerRules& rules,
-                                                            std::shared_ptr<const TokenVocabulary> vocabulary,
-                                                            FilterCache& cache) {
+SKALD_INLINE Result<std::shared_ptr<const TokenFilter>> MakeAnswerFilter(
+    const AnswerRules& rules, std::shared_ptr<const TokenVocabulary> vocabulary, FilterCache& cache) {
   return NoThrow("an answer's filter", [&]() -> Result<std::shared_ptr<const TokenFilter>> {
     const bool may_call = rules.tools.may_call();
     const bool must = rules.schema || (may_call && rules.tools.choice == ToolChoice::kRequired);
     if (!may_call && !must) return nullptr;
-    AnswerGrammars grammars(rules, vocabulary, cache);
-    auto plan = std::make_shared<CallFilter::Plan>();
+    internal::calls::AnswerGrammars grammars(rules, vocabulary, cache);
+    auto plan = std::make_shared<internal::calls::CallFilter::Plan>();
     plan->vocabulary = vocabulary;
     plan->think_begin = rules.format.think_begin;
     plan->think_end = rules.format.think_end;
@@ -172,15 +177,17 @@ Result<std::shared_ptr<const TokenFilter>> MakeAnswerFilter(const AnswerRules& r
       SKALD_ASSIGN(auto closing, grammars.Must(plan->think_end));
       plan->closing = std::move(closing);
       SKALD_ASSIGN(const auto shortest, grammars.ShortestMust(plan->think_end));
-      plan->most_thought = MostThought(rules.max_tokens, shortest);
+      plan->most_thought = internal::calls::MostThought(rules.max_tokens, shortest);
     } else {
       SKALD_ASSIGN(auto filter, grammars.May());
       plan->may = std::move(filter);
       plan->triggers = grammars.calls().triggers();
       plan->goes_on = grammars.calls().goes_on();
     }
-    return std::make_shared<CallFilter>(std::move(plan));
+    return std::make_shared<internal::calls::CallFilter>(std::move(plan));
   });
 }
 
-}  // namespace skald::serve
+}  // namespace skald
+
+#endif  // SKALD_OPEN_TOOLS_DETAIL_ANSWER_FILTER_H_

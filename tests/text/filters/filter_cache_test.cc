@@ -7,14 +7,12 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "server/chat/filter_cache.h"
+#include "skald/constraints/filter_cache.h"
 #include "skald/constraints/gbnf.h"
 #include "skald/constraints/token_vocabulary.h"
 
 namespace skald::testing {
 namespace filter_cache_test {
-
-using serve::FilterCache;
 
 // Compiles grammars of one word, and counts how often.
 struct Compiler {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/chat/messages.h"
+#include "server/api/request/messages.h"
 
 #include <utility>
 

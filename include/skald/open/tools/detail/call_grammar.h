@@ -1,25 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// CallGrammar: how calls of some tools are written, as a grammar, in the form that the model was trained on. All that
+// it allows the parser of that form reads back.
 
-#include "server/chat/calls/call_grammar.h"
+#ifndef SKALD_OPEN_TOOLS_DETAIL_CALL_GRAMMAR_H_
+#define SKALD_OPEN_TOOLS_DETAIL_CALL_GRAMMAR_H_
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
-#include "server/chat/calls/parameters.h"
-#include "server/chat/calls/tagged_call.h"
-#include "server/chat/calls/whole_calls.h"
+#include <nlohmann/json.hpp>
+
+#include "skald/base/result.h"
+#include "skald/constraints/grammar/grammar.h"
 #include "skald/constraints/json_schema.h"
+#include "skald/open/tools/detail/parameters.h"
+#include "skald/open/tools/detail/tagged_call.h"
+#include "skald/open/tools/detail/whole_calls.h"
+#include "skald/open/tools/output_format.h"
+#include "skald/open/tools/tools.h"
 
-namespace skald::serve {
-namespace {
+namespace skald::internal::calls {
+
+class CallGrammar {
+ public:
+  // `tools` must outlive this. `mistral_arguments`: the template writes calls as NAME[ARGS]{...}.
+  CallGrammar(ToolForm form, const ToolList& tools, bool mistral_arguments)
+      : form_(form), tools_(tools), mistral_arguments_(mistral_arguments) {}
+
+  // The texts that begin a call where the model may write any text.
+  std::vector<std::string> triggers() const;
+  // Whether it begins one only as the beginning of an answer.
+  bool begins_answer() const { return form_ == ToolForm::kLlama3; }
+  // Whether text or another call may come after a call.
+  bool goes_on() const {
+    return tools_.is_parallel && tools_.only.empty() && (form_ == ToolForm::kHermes || form_ == ToolForm::kQwenCoder);
+  }
+
+  // These tools' arguments may be any object, whatever their schemas say.
+  void Loosen(std::set<std::string> names) { loose_ = std::move(names); }
+
+  // Adds a call, or the list of them that is one, after the text that triggers it.
+  Result<Grammar::Expression> AddCall(Grammar& grammar) const;
+  // Adds calls that are a whole answer: the first with the text that triggers it, then others if the form has them.
+  Result<Grammar::Expression> AddAnswer(Grammar& grammar) const;
+  // Adds `answer`, a grammar of its own, as this form writes a final answer.
+  Grammar::Expression AddText(const Grammar& answer, Grammar& grammar) const;
+
+ private:
+  Result<Grammar::Expression> AddCallOf(const Tool& tool, Grammar& grammar) const;
+  Result<Grammar::Expression> AddParameters(const Tool& tool, Grammar& grammar) const;
+
+  ToolForm form_;
+  const ToolList& tools_;
+  bool mistral_arguments_;
+  std::set<std::string> loose_;
+};
 
 using Expression = Grammar::Expression;
 using Json = nlohmann::ordered_json;
 
 // Adds all of `part` to `grammar` and returns what its whole text is there.
-Expression Embed(const Grammar& part, Grammar& grammar) {
+inline Expression Embed(const Grammar& part, Grammar& grammar) {
   const auto first_rule = static_cast<Grammar::Rule>(grammar.rules().size());
   for (const Grammar::NamedRule& rule : part.rules()) grammar.AddRule(rule.name);
   // Expressions keep their order, and so their distances: number 0, the empty text, is added once more.
@@ -45,10 +91,10 @@ Expression Embed(const Grammar& part, Grammar& grammar) {
   return grammar.Add(Grammar::Call{first_rule});
 }
 
-std::string AsText(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+inline std::string AsText(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// What fits `schema`, or `other` where filters do not know it.
-Result<Expression> AddJson(const Json& schema, const char* other, Grammar& grammar) {
+// Values that fit `schema`, or `other` if filters do not know it.
+inline Result<Expression> AddJson(const Json& schema, const char* other, Grammar& grammar) {
   auto part = ParseJsonSchema(AsText(schema));
   if (!part) part = ParseJsonSchema(other);
   if (!part) return Failure(part.error());
@@ -56,7 +102,7 @@ Result<Expression> AddJson(const Json& schema, const char* other, Grammar& gramm
 }
 
 // Any text without the end of a parameter: from each beginning of that mark, whatever does not go on with it.
-Expression AddParameterText(Grammar& grammar) {
+inline Expression AddParameterText(Grammar& grammar) {
   const auto set = [&](const CharacterRanges& ranges) { return grammar.Add(Grammar::Characters{ranges}); };
   const CharacterRanges begin = {{'<', '<'}};  // comes once in the mark, as its first character
   const auto node = [](size_t matched) { return matched == 0 ? 0 : matched + 1; };
@@ -74,7 +120,7 @@ Expression AddParameterText(Grammar& grammar) {
 }
 
 // One of the texts of an enum, if these are all that the schema allows.
-std::optional<Expression> AddTextOf(const Json& schema, Grammar& grammar) {
+inline std::optional<Expression> AddTextOf(const Json& schema, Grammar& grammar) {
   Json values = schema.is_object() ? schema.value("enum", Json()) : Json();
   if (schema.is_object() && schema.contains("const")) values = Json::array({schema["const"]});
   if (!values.is_array() || values.empty()) return std::nullopt;
@@ -89,12 +135,12 @@ std::optional<Expression> AddTextOf(const Json& schema, Grammar& grammar) {
 }
 
 // A schema of `types` alone.
-std::string SchemaOf(const std::vector<std::string>& types) {
+inline std::string SchemaOf(const std::vector<std::string>& types) {
   return types.empty() ? "{}" : AsText(Json{{"type", types}});
 }
 
 // `property` as a schema of its own, which can still refer to the definitions beside it.
-Json AsRoot(const Json& property, const Json& root) {
+inline Json AsRoot(const Json& property, const Json& root) {
   Json schema = property;
   for (const char* const name : {"$defs", "definitions"}) {
     if (schema.is_object() && root.contains(name) && !schema.contains(name)) schema[name] = root[name];
@@ -102,9 +148,7 @@ Json AsRoot(const Json& property, const Json& root) {
   return schema;
 }
 
-}  // namespace
-
-std::vector<std::string> CallGrammar::triggers() const {
+inline std::vector<std::string> CallGrammar::triggers() const {
   switch (form_) {
     case ToolForm::kLlama3:
       return {"{\"name\":"};
@@ -117,7 +161,7 @@ std::vector<std::string> CallGrammar::triggers() const {
   }
 }
 
-Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
+inline Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
   std::vector<Expression> calls;
   for (const Tool& tool : tools_.tools) {
     if (!tools_.only.empty() && tool.name != tools_.only) continue;
@@ -132,7 +176,7 @@ Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
   return grammar.Add(Grammar::Sequence{{grammar.Literal("["), call, others, grammar.Literal("]")}});
 }
 
-Result<Expression> CallGrammar::AddAnswer(Grammar& grammar) const {
+inline Result<Expression> CallGrammar::AddAnswer(Grammar& grammar) const {
   SKALD_ASSIGN(const auto call, AddCall(grammar));
   const Expression first = grammar.Add(Grammar::Sequence{{grammar.Literal(triggers()[0]), call}});
   if (!goes_on()) return first;
@@ -140,13 +184,13 @@ Result<Expression> CallGrammar::AddAnswer(Grammar& grammar) const {
   return grammar.Add(Grammar::Sequence{{first, grammar.Add(Grammar::Repeat{more})}});
 }
 
-Expression CallGrammar::AddText(const Grammar& answer, Grammar& grammar) const {
+inline Expression CallGrammar::AddText(const Grammar& answer, Grammar& grammar) const {
   const Expression text = Embed(answer, grammar);
   if (form_ != ToolForm::kHarmony) return text;
   return grammar.Add(Grammar::Sequence{{grammar.Literal("<|channel|>final<|message|>"), text}});
 }
 
-Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& grammar) const {
+inline Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& grammar) const {
   const auto around = [&](const std::string& before, Expression arguments, std::string_view behind) {
     return grammar.Add(Grammar::Sequence{{grammar.Literal(before), arguments, grammar.Literal(behind)}});
   };
@@ -171,7 +215,7 @@ Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& grammar) co
 }
 
 // <parameter=KEY> value </parameter> in the schema's order.
-Result<Expression> CallGrammar::AddParameters(const Tool& tool, Grammar& grammar) const {
+inline Result<Expression> CallGrammar::AddParameters(const Tool& tool, Grammar& grammar) const {
   std::vector<Expression> all;
   const Json& root = tool.parameters;
   const Json properties = root.is_object() ? root.value("properties", Json::object()) : Json::object();
@@ -200,4 +244,6 @@ Result<Expression> CallGrammar::AddParameters(const Tool& tool, Grammar& grammar
   return grammar.Add(Grammar::Sequence{std::move(all)});
 }
 
-}  // namespace skald::serve
+}  // namespace skald::internal::calls
+
+#endif  // SKALD_OPEN_TOOLS_DETAIL_CALL_GRAMMAR_H_

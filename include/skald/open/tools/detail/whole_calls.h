@@ -2,24 +2,24 @@
 //
 // Calls that go on to the end of an answer, so that they are read when all of it is there.
 
-#ifndef SKALD_EXAMPLES_SERVER_CHAT_CALLS_WHOLE_CALLS_H_
-#define SKALD_EXAMPLES_SERVER_CHAT_CALLS_WHOLE_CALLS_H_
+#ifndef SKALD_OPEN_TOOLS_DETAIL_WHOLE_CALLS_H_
+#define SKALD_OPEN_TOOLS_DETAIL_WHOLE_CALLS_H_
 
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "server/chat/calls/json_calls.h"
-#include "server/chat/calls/json_text.h"
-#include "server/chat/output_part.h"
+#include "skald/open/tools/detail/json_calls.h"
+#include "skald/open/tools/detail/json_text.h"
+#include "skald/open/tools/output_part.h"
 
-namespace skald::serve {
+namespace skald::internal::calls {
 
 inline constexpr std::string_view kMistralCalls = "[TOOL_CALLS]", kMistralArguments = "[ARGS]";
 inline constexpr std::string_view kPythonTag = "<|python_tag|>";
 
-// Takes an object of JSON off the beginning of `text`; returns nothing, an empty text, where there is none.
+// Takes an object of JSON off the beginning of `text`; returns an empty text if there is none.
 inline std::string_view TakeObject(std::string_view& text) {
   JsonScanner scanner;
   const std::string_view object = text.substr(0, scanner.Push(text));
@@ -28,7 +28,7 @@ inline std::string_view TakeObject(std::string_view& text) {
   return Trimmed(object);
 }
 
-// Of Llama 3: objects, divided by semicolons. What comes behind the last one that is a call is nobody's.
+// Of Llama 3: objects, divided by semicolons. Text after the last one that is a call is dropped.
 inline std::vector<OutputPart> LlamaCallsOf(std::string_view text) {
   std::vector<OutputPart> calls;
   text = Trimmed(text);
@@ -41,8 +41,8 @@ inline std::vector<OutputPart> LlamaCallsOf(std::string_view text) {
   return calls;
 }
 
-// Of Mistral, behind the mark: a list of calls; or, of newer models, names and objects, NAME{...} or NAME[ARGS]{...},
-// each behind a mark. None where anything else is there.
+// Of Mistral, after the mark: a list of calls; or, of newer models, names and objects, NAME{...} or NAME[ARGS]{...},
+// each after a mark. None where anything else is there.
 inline std::vector<OutputPart> MistralCallsOf(std::string_view text) {
   if (auto calls = CallsOf(Trimmed(text)); !calls.empty()) return calls;
   std::vector<OutputPart> calls;
@@ -62,6 +62,6 @@ inline std::vector<OutputPart> MistralCallsOf(std::string_view text) {
   return calls;
 }
 
-}  // namespace skald::serve
+}  // namespace skald::internal::calls
 
-#endif  // SKALD_EXAMPLES_SERVER_CHAT_CALLS_WHOLE_CALLS_H_
+#endif  // SKALD_OPEN_TOOLS_DETAIL_WHOLE_CALLS_H_

@@ -1,19 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// JSON within the text of an answer: where a value ends, and its parts, as text. Nothing recurses here. Values stay
+// text because the model's own digits are the arguments of its calls: a number of 30 digits must not become a double.
 
-#include "server/chat/calls/json_text.h"
+#ifndef SKALD_OPEN_TOOLS_DETAIL_JSON_TEXT_H_
+#define SKALD_OPEN_TOOLS_DETAIL_JSON_TEXT_H_
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "skald/base/json/json_tree.h"
 #include "skald/base/json/read_json.h"
+#include "skald/open/tools/output_part.h"
 
-namespace skald::serve {
-namespace {
+namespace skald::internal::calls {
 
-constexpr std::string_view kSpace = " \t\r\n";
+// Finds the end of an object, an array or a string in a text that comes in pieces. It knows strings and brackets and
+// not all of JSON: what it calls whole may still be wrong, but nothing that is JSON ends elsewhere.
+class JsonScanner {
+ public:
+  enum class State { kOpen, kWhole, kWrong };
 
-bool IsSpace(char c) { return kSpace.find(c) != kSpace.npos; }
+  // Takes what is new, up to the end of the value, and returns how many bytes of `text` that was. White space may come
+  // before the value.
+  size_t Push(std::string_view text);
+
+  State state() const { return state_; }
+
+ private:
+  void Take(char c);
+  void TakeInString(char c);
+  void Close(char bracket);
+
+  State state_ = State::kOpen;
+  std::string open_;  // the brackets that are still to come, the next one last
+  bool in_string_ = false, is_escaped_ = false;
+};
+
+// Whether the text is one value of JSON.
+inline bool IsJson(std::string_view text);
+
+// The same value without the white space between its parts. `json` must be JSON.
+inline std::string WithoutSpace(std::string_view json);
+
+// A text as a string of JSON.
+inline std::string QuotedJson(std::string_view text);
+// The text that a string of JSON means; nothing if it is another value.
+inline std::optional<std::string> UnquotedJson(std::string_view json);
+
+// The members of an object, in order: names as they read, values as text without white space around them. Nothing where
+// the text is no JSON, or another value.
+inline std::optional<std::vector<std::pair<std::string, std::string_view>>> MembersOf(std::string_view json);
+// The same of the items of an array.
+inline std::optional<std::vector<std::string_view>> ItemsOf(std::string_view json);
+
+// The text without white space at its ends.
+inline std::string_view Trimmed(std::string_view text);
+
+inline constexpr std::string_view kSpace = " \t\r\n";
+
+inline bool IsSpace(char c) { return kSpace.find(c) != kSpace.npos; }
 
 class NoEvents final : public internal::JsonEvents {
  public:
@@ -35,7 +88,7 @@ class NoEvents final : public internal::JsonEvents {
 };
 
 // The parts of an object or an array between its commas, of JSON that is known to be right.
-std::vector<std::string_view> PartsOf(std::string_view json) {
+inline std::vector<std::string_view> PartsOf(std::string_view json) {
   std::vector<std::string_view> parts;
   json = json.substr(1, json.size() - 2);
   size_t begin = 0, depth = 0;
@@ -61,15 +114,13 @@ std::vector<std::string_view> PartsOf(std::string_view json) {
   return parts;
 }
 
-}  // namespace
-
-size_t JsonScanner::Push(std::string_view text) {
+inline size_t JsonScanner::Push(std::string_view text) {
   size_t taken = 0;
   while (taken < text.size() && state_ == State::kOpen) Take(text[taken++]);
   return taken;
 }
 
-void JsonScanner::Take(char c) {
+inline void JsonScanner::Take(char c) {
   if (in_string_) return TakeInString(c);
   if ((c == '{' || c == '[') && open_.size() == kMostAnswerNesting) {
     state_ = State::kWrong;
@@ -95,7 +146,7 @@ void JsonScanner::Take(char c) {
   }
 }
 
-void JsonScanner::TakeInString(char c) {
+inline void JsonScanner::TakeInString(char c) {
   if (static_cast<unsigned char>(c) < 0x20) {
     state_ = State::kWrong;
   } else if (is_escaped_) {
@@ -108,7 +159,7 @@ void JsonScanner::TakeInString(char c) {
   }
 }
 
-void JsonScanner::Close(char bracket) {
+inline void JsonScanner::Close(char bracket) {
   if (open_.empty() || open_.back() != bracket) {
     state_ = State::kWrong;
     return;
@@ -117,14 +168,14 @@ void JsonScanner::Close(char bracket) {
   if (open_.empty()) state_ = State::kWhole;
 }
 
-bool IsJson(std::string_view text) {
+inline bool IsJson(std::string_view text) {
   constexpr internal::JsonLimits kLimits = {.depth = kMostAnswerNesting};
   NoEvents events;
   std::string complaint;
   return internal::ReadJson(text, events, complaint, kLimits);
 }
 
-std::string WithoutSpace(std::string_view json) {
+inline std::string WithoutSpace(std::string_view json) {
   std::string dense;
   dense.reserve(json.size());
   bool in_string = false, is_escaped = false;
@@ -142,18 +193,18 @@ std::string WithoutSpace(std::string_view json) {
   return dense;
 }
 
-std::string QuotedJson(std::string_view text) {
+inline std::string QuotedJson(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::optional<std::string> UnquotedJson(std::string_view json) {
+inline std::optional<std::string> UnquotedJson(std::string_view json) {
   if (!json.starts_with('"')) return std::nullopt;
   nlohmann::json value;
   if (!internal::ParseJson(json, value).empty() || !value.is_string()) return std::nullopt;
   return value.get<std::string>();
 }
 
-std::optional<std::vector<std::pair<std::string, std::string_view>>> MembersOf(std::string_view json) {
+inline std::optional<std::vector<std::pair<std::string, std::string_view>>> MembersOf(std::string_view json) {
   json = Trimmed(json);
   if (!json.starts_with('{') || !IsJson(json)) return std::nullopt;
   std::vector<std::pair<std::string, std::string_view>> members;
@@ -166,16 +217,18 @@ std::optional<std::vector<std::pair<std::string, std::string_view>>> MembersOf(s
   return members;
 }
 
-std::optional<std::vector<std::string_view>> ItemsOf(std::string_view json) {
+inline std::optional<std::vector<std::string_view>> ItemsOf(std::string_view json) {
   json = Trimmed(json);
   if (!json.starts_with('[') || !IsJson(json)) return std::nullopt;
   return PartsOf(json);
 }
 
-std::string_view Trimmed(std::string_view text) {
+inline std::string_view Trimmed(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
   const size_t end = text.find_last_not_of(kSpace);
   return end == text.npos ? std::string_view() : text.substr(begin, end + 1 - begin);
 }
 
-}  // namespace skald::serve
+}  // namespace skald::internal::calls
+
+#endif  // SKALD_OPEN_TOOLS_DETAIL_JSON_TEXT_H_

@@ -11,16 +11,13 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "server/chat/output_parser.h"
-#include "server/chat/tool_filter.h"
+#include "skald/open/tools/answer_filter.h"
+#include "skald/open/tools/output_parser.h"
 
 namespace skald::testing {
-namespace tool_filter_test {
+namespace answer_filter_test {
 
 using Json = nlohmann::ordered_json;
-using serve::AnswerRules;
-using serve::OutputPart;
-using serve::ToolForm;
 using Kind = OutputPart::Kind;
 
 constexpr std::array kForms = {ToolForm::kHermes, ToolForm::kQwenCoder, ToolForm::kLlama3, ToolForm::kMistral,
@@ -90,7 +87,7 @@ AnswerRules RulesOf(ToolForm form, const Json& schema) {
 }
 
 std::unique_ptr<TokenFilter> FilterOf(const AnswerRules& rules) {
-  serve::FilterCache cache;
+  FilterCache cache;
   const auto filter = MakeAnswerFilter(rules, Vocabulary(), cache);
   REQUIRE_MESSAGE(filter.has_value(), (filter ? "" : filter.error().message));
   return (*filter)->Clone().value();
@@ -141,7 +138,7 @@ std::string Spell(ToolForm form, const Json& arguments) {
 }
 
 std::vector<OutputPart> Parse(const AnswerRules& rules, std::string_view text, std::minstd_rand* random) {
-  const auto parser = serve::MakeOutputParser({rules.format, rules.tools, false, rules.schema.has_value()});
+  const auto parser = MakeOutputParser({rules.format, rules.tools, false, rules.schema.has_value()});
   std::vector<OutputPart> all;
   const auto add = [&](std::vector<OutputPart> parts) {
     for (OutputPart& part : parts) {
@@ -188,7 +185,7 @@ TEST_CASE("calls with any texts in their arguments are written and read back in 
     CAPTURE(static_cast<int>(form));
     for (const bool is_must : {false, true}) {
       AnswerRules rules = RulesOf(form, Schema());
-      if (is_must) rules.tools.choice = serve::ToolChoice::kRequired;
+      if (is_must) rules.tools.choice = ToolChoice::kRequired;
       const auto start = FilterOf(rules);
       std::minstd_rand random(5);
       for (int round = 0; round < 150; ++round) {
@@ -206,7 +203,7 @@ TEST_CASE("calls with any texts in their arguments are written and read back in 
 TEST_CASE("whatever a filter lets a model write, calls come back as calls") {
   for (const ToolForm form : kForms) {
     AnswerRules rules = RulesOf(form, Schema());
-    rules.tools.choice = serve::ToolChoice::kRequired;
+    rules.tools.choice = ToolChoice::kRequired;
     rules.tools.only = "look";
     const auto start = FilterOf(rules);
     std::minstd_rand random(3);
@@ -274,7 +271,7 @@ TEST_CASE("with a schema an answer is calls or a text that fits, and marks withi
   }
   AnswerRules rules = RulesOf(ToolForm::kHermes, Schema());
   rules.schema = "";
-  rules.tools.choice = serve::ToolChoice::kRequired;
+  rules.tools.choice = ToolChoice::kRequired;
   CHECK_FALSE(FilterOf(rules)->Accept('{'));
 }
 
@@ -284,7 +281,7 @@ TEST_CASE("a thought leaves room for what must come behind it") {
   rules.format.think_end = "</think>";
   rules.begins_thinking = true;
   for (const bool is_call : {false, true}) {
-    if (is_call) rules.tools.choice = serve::ToolChoice::kRequired;
+    if (is_call) rules.tools.choice = ToolChoice::kRequired;
     if (!is_call) rules.schema = R"({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})";
     for (const uint32_t most : {1u, 90u, 120u, 1000u}) {
       rules.max_tokens = most;
@@ -351,5 +348,5 @@ TEST_CASE("a schema that is too large is that of any object, and the other tools
   CHECK_FALSE(filter->Accept('"'));
 }
 
-}  // namespace tool_filter_test
+}  // namespace answer_filter_test
 }  // namespace skald::testing

@@ -2,13 +2,13 @@
 //
 // Messages as chat templates want them, out of those of requests, and the prompt that they make.
 
-#ifndef SKALD_EXAMPLES_SERVER_CHAT_MESSAGES_H_
-#define SKALD_EXAMPLES_SERVER_CHAT_MESSAGES_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_MESSAGES_H_
+#define SKALD_EXAMPLES_SERVER_API_REQUEST_MESSAGES_H_
 
 #include <string>
 
 #include "server/api/request/json_reader.h"
-#include "server/chat/tools.h"
+#include "skald/open/tools/tools.h"
 
 namespace skald::serve {
 
@@ -24,4 +24,4 @@ Json ToolsForTemplate(const ToolList& tools);
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_CHAT_MESSAGES_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_REQUEST_MESSAGES_H_

@@ -2,16 +2,17 @@
 //
 // MarkedStream: looks for marks in a text that comes in pieces, and holds back what may become one.
 
-#ifndef SKALD_EXAMPLES_SERVER_CHAT_CALLS_MARKS_H_
-#define SKALD_EXAMPLES_SERVER_CHAT_CALLS_MARKS_H_
+#ifndef SKALD_OPEN_TOOLS_DETAIL_MARKS_H_
+#define SKALD_OPEN_TOOLS_DETAIL_MARKS_H_
 
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
-namespace skald::serve {
+namespace skald::internal::calls {
 
 class MarkedStream {
  public:
@@ -58,6 +59,6 @@ class MarkedStream {
   std::string text_;
 };
 
-}  // namespace skald::serve
+}  // namespace skald::internal::calls
 
-#endif  // SKALD_EXAMPLES_SERVER_CHAT_CALLS_MARKS_H_
+#endif  // SKALD_OPEN_TOOLS_DETAIL_MARKS_H_

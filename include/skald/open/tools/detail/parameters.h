@@ -1,18 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Parameters between tags, as Qwen3-Coder writes them: <parameter=KEY>value</parameter>. The meaning of a value depends
+// on the tool's schema: texts are written as they are, other values as JSON. The filter that such calls are held to and
+// the parser that reads them must agree on this, so it is said here alone.
 
-#include "server/chat/calls/parameters.h"
+#ifndef SKALD_OPEN_TOOLS_DETAIL_PARAMETERS_H_
+#define SKALD_OPEN_TOOLS_DETAIL_PARAMETERS_H_
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-#include "server/chat/calls/json_text.h"
+#include <nlohmann/json.hpp>
 
-namespace skald::serve {
-namespace {
+#include "skald/open/tools/detail/json_text.h"
+
+namespace skald::internal::calls {
+
+inline constexpr std::string_view kParameterEnd = "</parameter>";
+
+// The types that a value may have, by the names of JSON Schema; of an integer only "integer". Empty where the schema
+// does not say. `root` is the schema of all parameters, in which references are looked up.
+inline std::vector<std::string> TypesOf(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root);
+
+enum class ParameterKind {
+  kText,    // a string, or nothing that the schema tells
+  kJson,    // anything but strings
+  kEither,  // a text, and where it reads as JSON of one of the other types, that
+};
+inline ParameterKind KindOf(const std::vector<std::string>& types);
+
+// Whether a value of JSON, as text, is of one of the types. Any value is if no types are given.
+inline bool IsOfTypes(std::string_view json, const std::vector<std::string>& types);
+
+// Whether a property can be written in this form: its name must not end the tag, which is looked for no further than so
+// many bytes.
+inline constexpr size_t kMostParameterName = 1024;
+inline bool IsParameterName(std::string_view name) {
+  return name.size() <= kMostParameterName && name.find('>') == name.npos;
+}
 
 using Json = nlohmann::ordered_json;
 
-const char* TypeOf(const Json& value) {
+inline const char* TypeOf(const Json& value) {
   if (value.is_object()) return "object";
   if (value.is_array()) return "array";
   if (value.is_string()) return "string";
@@ -22,7 +55,7 @@ const char* TypeOf(const Json& value) {
 }
 
 // The schema that a reference into `root` names, or null.
-const Json* Find(const Json& reference, const Json& root) {
+inline const Json* SchemaAt(const Json& reference, const Json& root) {
   if (!reference.is_string()) return nullptr;
   const auto& text = reference.get_ref<const std::string&>();
   if (!text.starts_with("#/")) return text == "#" ? &root : nullptr;
@@ -38,14 +71,12 @@ const Json* Find(const Json& reference, const Json& root) {
   return at;
 }
 
-const Json* Member(const Json& object, const char* name) {
+inline const Json* Member(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-std::vector<std::string> TypesOf(const Json& schema, const Json& root) {
+inline std::vector<std::string> TypesOf(const Json& schema, const Json& root) {
   constexpr size_t kMostSchemas = 256;  // references may lead in a circle
   std::vector<std::string> types;
   const auto add = [&](const char* type) {
@@ -73,7 +104,7 @@ std::vector<std::string> TypesOf(const Json& schema, const Json& root) {
       for (const Json& each : *values) add(TypeOf(each));
     } else if (choices != nullptr && choices->is_array()) {
       for (const Json& choice : *choices) open.push_back(&choice);
-    } else if (const Json* const found = reference == nullptr ? nullptr : Find(*reference, root)) {
+    } else if (const Json* const found = reference == nullptr ? nullptr : SchemaAt(*reference, root)) {
       open.push_back(found);
     } else if (Member(one, "properties") != nullptr) {
       add("object");
@@ -86,13 +117,13 @@ std::vector<std::string> TypesOf(const Json& schema, const Json& root) {
   return types;
 }
 
-ParameterKind KindOf(const std::vector<std::string>& types) {
+inline ParameterKind KindOf(const std::vector<std::string>& types) {
   const bool may_be_text = types.empty() || std::ranges::find(types, "string") != types.end();
   if (!may_be_text) return ParameterKind::kJson;
   return types.size() <= 1 ? ParameterKind::kText : ParameterKind::kEither;
 }
 
-bool IsOfTypes(std::string_view json, const std::vector<std::string>& types) {
+inline bool IsOfTypes(std::string_view json, const std::vector<std::string>& types) {
   if (!IsJson(json)) return false;
   json = Trimmed(json);
   const char first = json.front();
@@ -114,4 +145,6 @@ bool IsOfTypes(std::string_view json, const std::vector<std::string>& types) {
   }
 }
 
-}  // namespace skald::serve
+}  // namespace skald::internal::calls
+
+#endif  // SKALD_OPEN_TOOLS_DETAIL_PARAMETERS_H_

@@ -1,21 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// TaggedCall: the text between <tool_call> and </tool_call> while it comes. Only the call itself can tell where it
+// ends, because its arguments may have any of the marks within: they are JSON (Hermes), or parameters between tags of
+// which each ends by its own (Qwen3-Coder).
 
-#include "server/chat/calls/tagged_call.h"
+#ifndef SKALD_OPEN_TOOLS_DETAIL_TAGGED_CALL_H_
+#define SKALD_OPEN_TOOLS_DETAIL_TAGGED_CALL_H_
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "server/chat/calls/json_calls.h"
-#include "server/chat/calls/json_text.h"
-#include "server/chat/calls/parameters.h"
+#include "skald/open/tools/detail/json_calls.h"
+#include "skald/open/tools/detail/json_text.h"
+#include "skald/open/tools/detail/parameters.h"
+#include "skald/open/tools/output_format.h"
+#include "skald/open/tools/output_part.h"
+#include "skald/open/tools/tools.h"
 
-namespace skald::serve {
-namespace {
+namespace skald::internal::calls {
+
+inline constexpr std::string_view kCallBegin = "<tool_call>", kCallEnd = "</tool_call>";
+
+// Used by one thread at a time.
+class TaggedCall {
+ public:
+  virtual ~TaggedCall() = default;
+
+  // Takes the next piece of the text after the mark that begins the call. Returns whether the call has ended.
+  bool Push(std::string_view text) {
+    text_ += text;
+    while (!has_ended_ && Step()) {
+    }
+    return has_ended_;
+  }
+
+  // The calls that it is; none where it cannot be read. Of one that has not ended, those that are whole but for the
+  // mark.
+  virtual std::vector<OutputPart> Calls() const = 0;
+
+  // The text up to the end, the mark too, and the text after it.
+  std::string_view text() const { return std::string_view(text_).substr(0, has_ended_ ? at_ : text_.size()); }
+  std::string_view rest() const { return std::string_view(text_).substr(text().size()); }
+
+ protected:
+  // Goes on from at_ as far as is certain; returns whether it can go on from there at once.
+  virtual bool Step() = 0;
+
+  // Moves at_ past white space and `mark`. Returns whether they were there; if the text so far does not tell,
+  // `is_certain` is false.
+  bool Take(std::string_view mark, bool& is_certain);
+  // Moves at_ past the first `mark`, or to where the beginning of one may be.
+  bool TakeUntil(std::string_view mark);
+  // Ends the call at at_.
+  void End() { has_ended_ = true; }
+
+  std::string text_;
+  size_t at_ = 0;  // what is before it is certain
+
+ private:
+  bool has_ended_ = false;
+};
+
+// Makes one of `form`, kHermes or kQwenCoder. `tools` must outlive it.
+inline std::unique_ptr<TaggedCall> MakeTaggedCall(ToolForm form, const ToolList& tools);
 
 using Kind = OutputPart::Kind;
 
 // How many bytes at the end of `text` may be the beginning of `mark`.
-size_t HeldBack(std::string_view text, std::string_view mark) {
+inline size_t HeldBack(std::string_view text, std::string_view mark) {
   size_t size = std::min(mark.size() - 1, text.size());
   while (!text.ends_with(mark.substr(0, size))) --size;
   return size;
@@ -33,15 +91,15 @@ class JsonCall final : public TaggedCall {
 
  private:
   // kPlain: no JSON, so that the first mark ends it.
-  enum class Phase { kValue, kBehind, kPlain };
+  enum class Phase { kValue, kAfter, kPlain };
 
   bool Step() override {
     if (phase_ == Phase::kValue) {
       at_ += json_.Push(std::string_view(text_).substr(at_));
       if (json_.state() == JsonScanner::State::kOpen) return false;
-      return Enter(json_.state() == JsonScanner::State::kWhole ? Phase::kBehind : Phase::kPlain);
+      return Enter(json_.state() == JsonScanner::State::kWhole ? Phase::kAfter : Phase::kPlain);
     }
-    if (phase_ == Phase::kBehind) {
+    if (phase_ == Phase::kAfter) {
       bool is_certain = true;
       if (Take(kCallEnd, is_certain)) {
         End();
@@ -86,8 +144,8 @@ class ParameterCall final : public TaggedCall {
     std::string name;
     std::vector<std::pair<std::string, std::string>> arguments = {};  // values as JSON
   };
-  // kValue: within one of JSON; kBehind: behind that; kText: within one that is anything up to its end.
-  enum class Phase { kTags, kValue, kBehind, kText };
+  // kValue: within one of JSON; kAfter: after that; kText: within one that is anything up to its end.
+  enum class Phase { kTags, kValue, kAfter, kText };
 
   bool Step() override {
     switch (phase_) {
@@ -97,9 +155,9 @@ class ParameterCall final : public TaggedCall {
         at_ += json_.Push(std::string_view(text_).substr(at_));
         if (json_.state() == JsonScanner::State::kOpen) return false;
         if (json_.state() == JsonScanner::State::kWrong) return Reread();
-        phase_ = Phase::kBehind;
+        phase_ = Phase::kAfter;
         return true;
-      case Phase::kBehind: {
+      case Phase::kAfter: {
         bool is_certain = true;
         if (Take(kParameterEnd, is_certain)) return EndValue();
         return is_certain && Reread();
@@ -161,14 +219,14 @@ class ParameterCall final : public TaggedCall {
     phase_ = KindOf(types_) == ParameterKind::kJson ? Phase::kValue : Phase::kText;
   }
 
-  // What looked like JSON is none, or a number or a word.
+  // A value that looked like JSON is none, or is a number or a word.
   bool Reread() {
     at_ = value_;
     phase_ = Phase::kText;
     return true;
   }
 
-  // The value ends before at_, behind which the text goes on.
+  // The value ends before at_, after which the text goes on.
   bool EndValue() {
     std::string_view value = std::string_view(text_).substr(value_, at_ - kParameterEnd.size() - value_);
     if (value.starts_with('\n')) value.remove_prefix(1);
@@ -197,9 +255,7 @@ class ParameterCall final : public TaggedCall {
   size_t value_ = 0;                // where it begins
 };
 
-}  // namespace
-
-bool TaggedCall::Take(std::string_view mark, bool& is_certain) {
+inline bool TaggedCall::Take(std::string_view mark, bool& is_certain) {
   at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
   const std::string_view rest = std::string_view(text_).substr(at_, mark.size());
   is_certain = !mark.starts_with(rest) || rest == mark;
@@ -208,7 +264,7 @@ bool TaggedCall::Take(std::string_view mark, bool& is_certain) {
   return true;
 }
 
-bool TaggedCall::TakeUntil(std::string_view mark) {
+inline bool TaggedCall::TakeUntil(std::string_view mark) {
   const size_t found = text_.find(mark, at_);
   if (found != text_.npos) {
     at_ = found + mark.size();
@@ -218,9 +274,11 @@ bool TaggedCall::TakeUntil(std::string_view mark) {
   return false;
 }
 
-std::unique_ptr<TaggedCall> MakeTaggedCall(ToolForm form, const ToolList& tools) {
+inline std::unique_ptr<TaggedCall> MakeTaggedCall(ToolForm form, const ToolList& tools) {
   if (form == ToolForm::kQwenCoder) return std::make_unique<ParameterCall>(tools);
   return std::make_unique<JsonCall>();
 }
 
-}  // namespace skald::serve
+}  // namespace skald::internal::calls
+
+#endif  // SKALD_OPEN_TOOLS_DETAIL_TAGGED_CALL_H_
