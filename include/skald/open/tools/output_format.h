@@ -15,9 +15,10 @@ namespace skald {
 enum class ToolForm {
   kNone,       ///< the template does not know of tools
   kUnknown,    ///< it does, but in a form that is none of these
-  kHermes,     ///< <tool_call>{"name": ..., "arguments": {...}}</tool_call>: Hermes, Qwen 2.5 and 3, SmolLM3
-  kQwenCoder,  ///< <tool_call><function=NAME><parameter=KEY>value</parameter></function></tool_call>: Qwen3-Coder, 3.5
-  kLlama3,     ///< {"name": ..., "parameters": {...}} as the whole answer
+  kHermes,     ///< `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`: Hermes, Qwen 2.5 and 3, SmolLM3
+  kQwenCoder,  ///< `<tool_call><function=NAME><parameter=KEY>value</parameter></function></tool_call>`:
+               ///< Qwen3-Coder, 3.5
+  kLlama3,     ///< `{"name": ..., "parameters": {...}}` as the whole answer
   kMistral,    ///< [TOOL_CALLS] and a list of calls, or names and arguments
   kHarmony,    ///< gpt-oss: all of an answer is messages with channels
 };
