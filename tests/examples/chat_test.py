@@ -61,10 +61,28 @@ class Chat(TestCase):
         self.assertIn("the context is full: of the turns after the first one, the oldest", err)
         self.assertLessEqual(int(re.search(r"context (\d+) of 60", err)[1]), 60)
 
+    def test_a_full_context_of_windows_is_computed_again(self):
+        # Longer than the context, and than the windows of the demo model: tokens after forgotten turns cannot be moved.
+        for seed in range(3):
+            lines = ["And he said", "unto the king of Israel and all his servants", "Go"] * 5
+            out, err = self.chat(*lines, options=("--max-tokens", 90, "--seed", seed, "--logit-bias", NO_END))
+            self.assertEqual(len(out.splitlines()), len(lines))
+            self.assertNotIn("sliding-window", err)
+            self.assertGreaterEqual(err.count("forgotten"), 3)
+
+    def test_a_turn_that_fills_the_context_is_forgotten(self):
+        out, err = self.chat("And he said", "Go", options=("--max-tokens", 600, "--seed", 2, "--logit-bias", NO_END))
+        self.assertEqual(len(out.splitlines()), 2)
+        self.assertIn("the context is full: all turns are forgotten", err)
+
+    def test_the_limit_of_an_answer_is_told(self):
+        _, err = self.chat("And he said", options=("--max-tokens", 5, "--seed", 2, "--logit-bias", NO_END))
+        self.assertIn("the limit of 5 tokens ended the answer", err)
+
     def test_a_message_that_cannot_fit(self):
         out, err = self.chat("And", "the " * 100, "he said", options=(*self.OPTIONS, "--max-context", 60))
         self.assertEqual(len(out.splitlines()), 2)
-        self.assertRegex(err, r"the message has \d+ tokens, but at most \d+ fit .*--max-context.*/clear")
+        self.assertRegex(err, r"the message has \d+ tokens, but at most \d+ fit .*--max-context")
         self.assertNotIn("forgotten", err)
 
     def test_templates(self):

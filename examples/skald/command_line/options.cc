@@ -168,9 +168,11 @@ void AddRuntimeOptions(CLI::App& command, const std::string& default_cache, Opti
 
 void AddSamplingOptions(CLI::App& command, Options& options) {
   const char* const group = "Sampling";
-  command.add_option("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")
+  command
+      .add_option("-n,--max-tokens", options.max_tokens,
+                  "Most tokens of one text or answer (default: of a text " + std::to_string(kTextTokens) +
+                      ", of an\nanswer as many as the context has room for)")
       ->check(Within(1, kMaxTokens))
-      ->capture_default_str()
       ->type_name("X")
       ->group(group);
   const auto add = [&]<class T>(const char* name, T SamplerSettings::*member, const char* help) {

@@ -92,6 +92,9 @@ struct ServeOptions {
 // Sets one of the sampler's settings.
 using SamplerChoice = std::function<void(SamplerSettings&)>;
 
+// The most tokens of a text, if the user does not say how many.
+inline constexpr size_t kTextTokens = 256;
+
 struct Options {
   Command command = Command::kGenerate;
 
@@ -113,7 +116,7 @@ struct Options {
   std::optional<std::filesystem::path> prompt_cache;  // folder with prompts computed before
   std::optional<std::filesystem::path> session;       // file with the chat to go on with, and to keep it in
 
-  size_t max_tokens = 256;
+  std::optional<size_t> max_tokens;     // of one text or answer
   std::vector<SamplerChoice> sampling;  // what the user chose, over what the model's publisher advises
   uint64_t seed = 0;
   bool chose_seed = false;  // else it is a random one

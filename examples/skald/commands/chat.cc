@@ -64,6 +64,9 @@ class Conversation {
       chat_.messages.erase(chat_.messages.size() - 1);
     if (!ending) return Failure(ending.error());
     if (*ending == Ending::kContextFull) Note("the context is full, which ended the answer");
+    if (*ending == Ending::kMaxTokens) {
+      Note("the limit of " + std::to_string(sampling_.max_tokens) + " tokens ended the answer (see --max-tokens)");
+    }
     if (*ending == Ending::kInterrupted) Note("interrupted");
     return {};
   }
@@ -209,33 +212,57 @@ class Conversation {
     for (const int32_t id : prompt) static_cast<void>(decoder.Push(id));
   }
 
-  // Forgets the oldest turns until what comes `next` and an answer to it fit, or a prompt and a quarter of the
-  // context. The first turn stays: it holds the system message, and models attend much to the very beginning.
+  // Forgets the oldest turns until the tokens of `next` and an answer to them fit, or these and a quarter of the
+  // context. The first turn goes last: it holds the system message, and models attend much to the very beginning.
   Result<void> MakeRoom(NextTurn& next) {
-    const size_t prompt_tokens = next.ids.size();
-    const size_t can_fit = session_.max_tokens() - std::min<size_t>(session_.max_tokens(), EndOfTurn(0));
-    if (prompt_tokens > can_fit) {
-      return Fail(ErrorCode::kOutOfRange, "the message has " + std::to_string(prompt_tokens) + " tokens, but at most " +
-                                              std::to_string(can_fit) + " fit (see --max-context and /clear)");
+    const size_t most = session_.max_tokens(), prompt_tokens = next.ids.size();
+    SKALD_ASSIGN(const size_t alone, TokensOfMessageAlone());
+    if (alone > most) {
+      return Fail(ErrorCode::kOutOfRange, "the message has " + std::to_string(alone) + " tokens, but at most " +
+                                              std::to_string(most) + " fit (see --max-context)");
     }
-    const size_t wanted = prompt_tokens + std::min<size_t>(sampling_.max_tokens, session_.max_tokens() / 4);
+    const size_t answer = std::min<size_t>(sampling_.max_tokens, most / 4);
     size_t forgotten = 0;
-    while (turns_.size() > 1 && session_.tokens_left() < wanted) {
-      const uint32_t begin = turns_[1], end = EndOfTurn(1);
-      if (begin < end) {
-        if (auto erased = session_.Forget(begin, end); !erased) return Annotate("the context is full", erased);
-      }
-      EraseMessages(1, /*only=*/true);
-      turns_.erase(turns_.begin() + 1);
-      std::for_each(turns_.begin() + 1, turns_.end(), [&](uint32_t& turn) { turn -= end - begin; });
+    while (turns_.size() > 1 && session_.tokens_left() < prompt_tokens + answer) {
+      SKALD_TRY(ForgetTurn(1));
       ++forgotten;
     }
-    if (forgotten == 0) return {};
-    Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
-         (forgotten == 1 ? " is" : " are") + " forgotten");
+    // The last turn may leave no room for the message, or hardly any for its answer.
+    const size_t least = alone + answer / 2 <= most ? answer / 2 : 0;
+    if (turns_.size() == 1 && session_.tokens_left() < prompt_tokens + least) {
+      SKALD_TRY(ForgetTurn(0));
+      Note("the context is full: all turns are forgotten");
+    } else if (forgotten > 0) {
+      Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
+           (forgotten == 1 ? " is" : " are") + " forgotten");
+    } else {
+      return {};
+    }
     SKALD_ASSIGN(auto again, EncodeNextTurn(tokenizer_, template_, chat_, session_.ids()));
     next = std::move(again);
     return {};
+  }
+
+  Result<void> ForgetTurn(size_t i) {
+    const uint32_t begin = turns_[i], end = EndOfTurn(i);
+    if (i == 0) {
+      SKALD_TRY(session_.Rewind(0));
+    } else if (begin < end) {
+      SKALD_TRY(session_.Forget(begin, end));
+    }
+    EraseMessages(i, /*only=*/true);
+    turns_.erase(turns_.begin() + static_cast<std::ptrdiff_t>(i));
+    for (size_t later = i; later < turns_.size(); ++later) turns_[later] -= end - begin;
+    return {};
+  }
+
+  // The tokens of a conversation of the last message and the system's alone.
+  Result<size_t> TokensOfMessageAlone() const {
+    Chat alone = chat_;
+    const size_t first = chat_.messages.size() > 1 && chat_.messages[0]["role"] == "system" ? 1 : 0;
+    alone.messages.erase(alone.messages.begin() + static_cast<std::ptrdiff_t>(first), alone.messages.end() - 1);
+    SKALD_ASSIGN(const auto ids, EncodeChat(tokenizer_, template_, alone));
+    return ids.size();
   }
 
   // Where turn `i`, or a conversation without turns, ends.
@@ -349,7 +376,10 @@ Result<int> RunChat(const Options& options) {
 
   SKALD_ASSIGN(auto chat_template, ChooseChatTemplate(options, info, tokenizer));
   SKALD_ASSIGN(auto stop_ids, StopIds(tokenizer, chat_template, *advice));
-  Conversation chat(options, tokenizer, session, chat_template, {sampler, std::move(stop_ids), options.max_tokens});
+  // A model that only continues a text never comes to the end of an answer.
+  const size_t longest = chat_template.parts().only_continues ? kTextTokens : session.max_tokens();
+  Conversation chat(options, tokenizer, session, chat_template,
+                    {sampler, std::move(stop_ids), options.max_tokens.value_or(longest)});
   const bool terminal = isatty(STDIN_FILENO) == 1;
   if (chat_template.parts().only_continues) {
     Note("no chat template: " + std::string(info.name) + " continues what you write; see --chat-template");

@@ -107,8 +107,8 @@ Result<int> RunGenerate(const Options& options) {
   TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
   const bool echo = options.echo && chat_template.parts().only_continues;
   for (const int32_t id : prompt) echo ? void(printer.Print(id)) : printer.Skip(id);
-  const auto ending =
-      session.Generate(prompt, {sampler, stop_ids, options.max_tokens}, [&](int32_t id) { return printer.Print(id); });
+  const auto ending = session.Generate(prompt, {sampler, stop_ids, options.max_tokens.value_or(kTextTokens)},
+                                       [&](int32_t id) { return printer.Print(id); });
   printer.Finish();
   if (!ending) return Failure(ending.error());
   PrintClosingLine(info, session, options.seed, Describe(*ending));

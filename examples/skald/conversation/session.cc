@@ -138,9 +138,24 @@ Result<void> Session::Rewind(uint32_t tokens) {
 }
 
 Result<void> Session::Forget(uint32_t begin, uint32_t end) {
-  auto erased = cache_.Erase(begin, std::min(end, cache_.size()));
-  if (erased && end > cache_.size()) pending_.clear();
-  return erased;
+  const bool forgets_pending = end > cache_.size();
+  end = std::min(end, cache_.size());
+  // Windows and recurrent layers do not keep what moving the later tokens would need.
+  if (!cache_.Erase(begin, end)) {
+    SKALD_TRY(ComputeWithout(begin, end));
+  }
+  if (forgets_pending) pending_.clear();
+  return {};
+}
+
+Result<void> Session::ComputeWithout(uint32_t begin, uint32_t end) {
+  const auto later = cache_.tokens().subspan(end);
+  const std::vector<int32_t> rest(later.begin(), later.end());
+  SKALD_TRY(RewindCache(begin));
+  if (rest.empty()) return {};
+  SKALD_ASSIGN(const auto fed, Feed(rest));
+  if (fed.empty()) pending_.clear();  // after an interrupt tokens before it are missing
+  return {};
 }
 
 Result<void> Session::RewindCache(uint32_t tokens) {

@@ -83,7 +83,8 @@ class Session {
   // again.
   Result<void> Rewind(uint32_t tokens);
 
-  // Removes tokens [begin, end) from the middle of the conversation. Errors: see KVCache::Erase.
+  // Removes tokens [begin, end) from the middle of the conversation. If the cache cannot move the later ones, they are
+  // computed again. Errors: see AnyModel::Forward; the conversation ends before the removed tokens then.
   Result<void> Forget(uint32_t begin, uint32_t end);
 
   // Tokens of the conversation so far (one more than it may have if the last one does not fit any more), the
@@ -114,6 +115,7 @@ class Session {
   Result<Answer> BeginAnswer(const Sampling& sampling, uint32_t max_tokens) const;
 
   Result<void> RewindCache(uint32_t tokens);
+  Result<void> ComputeWithout(uint32_t begin, uint32_t end);
 
   const LanguageModel* model_;
   std::shared_ptr<BlockPool> pool_;
