@@ -36,12 +36,12 @@ struct Call {
   AnswerRoom& room;
   Spool& spool;                // of conversations that travel
   std::string parameter = {};  // of the path, as the id in /v1/conversations/{id}
-  // Whether nobody waits for the answer any more.
+  // Whether no client waits for the answer any more.
   std::function<bool()> is_abandoned = [] { return false; };
 
-  // Called between steps of preparing an answer. Thrown: that nobody waits for it.
+  // Called between the steps of preparing an answer. Thrown: 503 if no client waits for it.
   void StopIfAbandoned() const {
-    if (is_abandoned()) throw ApiError{503, "nobody waits for this answer"};
+    if (is_abandoned()) throw ApiError{503, "no client waits for this answer any more"};
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the server answers: a function for each endpoint. Each throws ApiError for what it does not answer.
+// The endpoints of the server: one function each. Each throws ApiError for a request that it does not answer.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_ENDPOINTS_H_
 #define SKALD_EXAMPLES_SERVER_API_ENDPOINTS_H_

@@ -14,14 +14,14 @@ namespace {
 // Requests with larger bodies do not keep smaller ones waiting.
 constexpr size_t kSmallBody = 64 << 10;
 
-// What whoever waits and whoever prepares share.
+// The state that is shared by the exchange, which waits for an answer, and the job, which prepares it.
 struct Shared {
   explicit Shared(const std::atomic<bool>& is_stopping_now) : is_stopping(is_stopping_now) {}
 
   bool IsAbandoned() const { return has_gone || is_stopping; }
 
   const std::atomic<bool>& is_stopping;  // the server
-  std::atomic<bool> has_gone = false;    // whoever waited
+  std::atomic<bool> has_gone = false;    // the exchange
   std::mutex mutex = {};
   std::unique_ptr<Exchange> answer = {};  // guarded by mutex
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests are prepared, which is all that comes before the engine has them (reading JSON, rendering, encoding), on
-// threads of their own: those that answer everybody only hand them over.
+// Requests are prepared on threads of their own. Preparing is all that comes before the engine has a request: reading
+// JSON, rendering, encoding. The threads that serve connections only hand requests over.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_PREPARATION_H_
 #define SKALD_EXAMPLES_SERVER_API_PREPARATION_H_
@@ -20,8 +20,8 @@ namespace skald::serve {
 // Safe for concurrent calls.
 class Preparation {
  public:
-  // Answers a request. Must not throw. `is_abandoned` says whether nobody waits for the answer any more: preparing it
-  // ends then as soon as it can, and what is returned does not count.
+  // Answers a request. Must not throw. `is_abandoned` says whether no client waits for the answer any more. Preparing
+  // then ends as soon as it can, and the value returned does not count.
   using Prepare = std::function<std::unique_ptr<Exchange>(const HttpRequest& request, const Wake& wake,
                                                           const std::function<bool()>& is_abandoned)>;
 

@@ -78,7 +78,7 @@ Answer ErrorAnswer(std::string_view path, const ApiError& error) {
   return std::make_unique<WholeAnswer>(Dump(json), std::move(head));
 }
 
-// What `answer` returns, or the error that it throws, in the manner of the API at `path`.
+// Returns the answer of `answer`, or the error that it throws in the form of the API at `path`.
 template <class Function>
 Answer AnswerOrError(std::string_view path, const Function& answer) {
   try {
@@ -103,7 +103,7 @@ std::string_view KeyOf(const HttpRequest& head) {
   return key;
 }
 
-// Adds headers to an answer that somebody else gives.
+// Adds headers to the answer of another exchange.
 class WithHeaders final : public Exchange {
  public:
   WithHeaders(std::unique_ptr<Exchange> inner, HeaderList headers, std::function<void(int)> on_head)
@@ -129,7 +129,7 @@ std::string PlainErrorBody(int status, std::string_view message) {
   return Dump(OpenAiErrorJson({status, std::string(message)}));
 }
 
-// What is known of a request, for as long as it is answered.
+// The facts of a request, kept for as long as it is answered.
 struct Router::Visit {
   Caller caller = {};
   HeaderList headers = {{"X-Content-Type-Options", "nosniff"}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Router: from a request to its endpoint: who asks, whether they may, which path and method, and what an error looks
-// like.
+// Router: leads a request to its endpoint. It identifies the client, checks its key, finds the endpoint of the path and
+// method, and gives errors the form of the API that was asked.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_ROUTER_H_
 #define SKALD_EXAMPLES_SERVER_API_ROUTER_H_
@@ -34,7 +34,8 @@ struct RouterOptions {
   Site site;
   uint64_t body_bytes = uint64_t{32} << 20;   // of a request
   uint64_t import_bytes = uint64_t{4} << 30;  // of a conversation that comes from another server
-  // Opens /metrics, and nothing else. None: any key does, where there are keys.
+  // Opens /metrics, and nothing else. Without it, any of the API keys opens /metrics; a server without keys asks for
+  // none.
   std::optional<SecretKey> metrics_key = {};
   uint32_t failed_keys = 10;  // that a client may send in a minute
   // Appends what the router does not know of, for Prometheus.
@@ -67,11 +68,12 @@ class Router {
     service_ = std::move(service);
   }
 
-  // Gives up what is being prepared, and waits `grace` at most until nobody works at it any more. Returns whether that
-  // is so. No request is answered after it.
+  // Gives up the requests that are being prepared, and waits at most `grace` until no thread works at one any more.
+  // Returns whether that is so. No request is answered after it.
   bool StopPreparing(std::chrono::milliseconds grace) { return preparation_.Stop(grace); }
 
-  // A Handler: who asks, whether they may, and for what is decided before a request's body is read. Never throws.
+  // A Handler: identifies the client, checks its key and finds the endpoint, all before the request's body is read.
+  // Never throws.
   Admission Admit(const HttpRequest& head);
 
  private:
@@ -79,9 +81,9 @@ class Router {
 
   // Returns the answer, or null where it needs the request's body; then `admission` says how that is read.
   std::unique_ptr<Exchange> Route(const HttpRequest& head, const std::shared_ptr<Visit>& visit, Admission& admission);
-  // What needs no endpoint; null where it is none of these.
+  // The answer to a request that needs no endpoint, such as one for /health; null for all others.
   std::unique_ptr<Exchange> AnswerPlain(const HttpRequest& head, const Visit& visit);
-  // What `answer` returns or throws, as an answer with the headers that all have.
+  // The answer of `answer`, or the error that it throws, with the headers that all answers have.
   std::unique_ptr<Exchange> Finish(const Visit& visit, const std::function<std::unique_ptr<Exchange>()>& answer);
   std::unique_ptr<Exchange> Health(bool is_stranger) const;
   std::unique_ptr<Exchange> WriteMetrics() const;

@@ -58,7 +58,7 @@ std::vector<std::string_view> ElementsOf(const HttpRequest& head, std::string_vi
   return elements;
 }
 
-// What the nearest proxy said, or `usual`.
+// The value that the nearest proxy gave in the header `name`, or `usual` if there is none.
 std::string_view Forwarded(const HttpRequest& head, std::string_view name, std::string_view usual) {
   const auto elements = ElementsOf(head, name);
   return elements.empty() ? usual : elements.back();
@@ -128,7 +128,7 @@ bool Site::IsProxy(std::string_view address) const {
 
 bool Site::Serves(std::string_view host) const {
   if (serves_all_ || host == "localhost" || std::ranges::find(hosts_, host) != hosts_.end()) return true;
-  // An address is not a name that somebody else could have led here.
+  // An address is safe: unlike a name, another site cannot lead it here.
   const auto address = ParseAddress(host);
   return address && (address->is_loopback() || *address == listens_ || listens_.is_unspecified());
 }

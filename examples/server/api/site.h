@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Site: under which names a server is reached, behind which proxies, and whose pages may use it.
+// Site: the names under which a server is reached, the proxies before it, and the sites whose pages may use it.
 //
 // A page of another site can send requests here, with a name of its own that leads to this machine too (DNS rebinding).
-// What tells them apart is the name that the browser was given: Host. So requests for names that are not served are
-// refused, and with them Origin means something.
+// The name that the browser was given, in the Host header, tells such requests apart. So requests for names that are
+// not served are refused; the Origin header of the others can be relied on.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_SITE_H_
 #define SKALD_EXAMPLES_SERVER_API_SITE_H_
@@ -27,7 +27,7 @@ struct SiteOptions {
   std::vector<std::string> origins = {};  // of pages of other servers that may use this one; "*" for all
 };
 
-// What the head of a request says of who sent it.
+// The sender of a request, as the request's head describes it.
 struct Caller {
   std::string client;   // whose limits count: an address, or a network of IPv6
   std::string origin;   // of the page that asks, if it is not one of ours; else empty

@@ -16,7 +16,7 @@
 
 namespace skald::serve {
 
-// Used by one thread at a time. What it is made of must outlive it.
+// Used by one thread at a time. The objects that its constructor gets must outlive it.
 class BodyTaker {
  public:
   // `spool` is where files lie; null where no admission asks for one. `share` counts bodies in memory.

@@ -172,7 +172,7 @@ class Connection {
     co_return false;
   }
 
-  // Returns what is wrong; its status is 0 where there is nobody to be told.
+  // Returns the error, if there is one. Its status is 0 if no client is left to be told.
   Awaitable<std::optional<HeadError>> ReadBody(Parser& parser, const Admission& admission, HttpRequest& request) {
     auto share = std::make_shared<ByteBudget::Share>(shared_.bodies, peer_.client);
     BodyTaker taker(admission, options().spool, std::move(share), request);
@@ -203,7 +203,7 @@ class Connection {
   static constexpr uint64_t kLeastRate = uint64_t{64} << 10;         // bytes of a body in a second
   static constexpr std::chrono::milliseconds kBodyPatience{10'000};  // before a body's place may be another's
 
-  // What to tell the client of an error in reading; status 0 for nothing.
+  // The answer to the client for an error in reading; status 0 if the client is told nothing.
   HeadError ReadingError(const ErrorCode& error) const {
     if (error == http::error::header_limit) {
       return {431, "the request's headers are larger than " + std::to_string(options().header_bytes) + " bytes"};
@@ -216,7 +216,7 @@ class Connection {
     return {0, ""};
   }
 
-  // Answers without anybody's help, and ends the connection.
+  // Answers without an Exchange, and ends the connection.
   Awaitable<bool> Refuse(int status, std::string message) {
     writer_.EndConnection();
     HttpHead head;
@@ -268,7 +268,7 @@ class Connection {
   // How often a silent connection is looked at.
   static constexpr std::chrono::milliseconds kLook{250};
 
-  // Whether the client has closed its side, even if it sent something before that nobody has read.
+  // Whether the client has closed its side, even if bytes that it sent earlier are still unread.
   bool HasGone() {
     pollfd socket = {tcp().socket().native_handle(), POLLRDHUP, 0};
     return poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;

@@ -25,10 +25,10 @@ using Tcp = asio::ip::tcp;
 template <class T>
 using Awaitable = asio::awaitable<T>;
 
-// What a call gives back by `error` rather than by an exception.
+// Makes an asynchronous call report its failure in `error` instead of an exception.
 inline auto Quiet(boost::system::error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
-// What a server's connections share.
+// The state that a server's connections share.
 struct ServerShared {
   ServerShared(const HttpOptions& http_options, Handler admit)
       : options(http_options),
@@ -43,7 +43,7 @@ struct ServerShared {
   std::atomic<bool> is_stopping = false;
 };
 
-// Who is at the other end of a connection, and the place that it has.
+// The other end of a connection, and the connection's place.
 struct Peer {
   std::string address;
   std::string client;  // whose limits count; empty for a proxy

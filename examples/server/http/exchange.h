@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A request and how it is answered, without a word of how either travels: what is behind the HTTP server is written and
+// A request and its answer, without a word of how either travels. The code that the HTTP server calls is written and
 // tested against this.
 
 #ifndef SKALD_EXAMPLES_SERVER_HTTP_EXCHANGE_H_
@@ -36,7 +36,7 @@ struct HttpRequest {
   // Keeps the body counted among those in memory.
   std::shared_ptr<const void> counted = {};
 
-  // The first header of that name, in lower case; empty where there is none.
+  // The first header of that name, which is in lower case; empty if there is none.
   std::string_view Header(std::string_view name) const {
     const auto found = std::ranges::find(headers, name, &HeaderList::value_type::first);
     return found == headers.end() ? std::string_view() : std::string_view(found->second);
@@ -56,15 +56,15 @@ struct HttpHead {
   std::optional<uint64_t> length = {};
 };
 
-// What is new of an answer.
+// The new part of an answer.
 struct HttpPiece {
   std::optional<HttpHead> head = {};  // with the first piece that is not empty
   std::string body = {};
   bool is_last = false;
 };
 
-// An answer in the making. Destroyed before its last piece was taken: whoever asked has gone. Used by one thread at a
-// time.
+// An answer in the making. If it is destroyed before its last piece was taken, the client has gone. Used by one thread
+// at a time.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -86,7 +86,7 @@ class WholeAnswer final : public Exchange {
 // Called when Next has something new, from any thread; must be quick.
 using Wake = std::function<void()>;
 
-// What is decided of a request from its head, before any of its body is read.
+// The decision about a request that is made from its head, before any of its body is read.
 struct Admission {
   enum class Body { kInMemory, kInFile };
 
@@ -101,7 +101,7 @@ struct Admission {
   std::function<std::unique_ptr<Exchange>(HttpRequest, Wake)> begin = {};
 };
 
-// Decides of a request that has no body yet. Called by any of the server's threads; must not throw.
+// Decides about a request whose body is not read yet. Called by any of the server's threads; must not throw.
 using Handler = std::function<Admission(const HttpRequest& head)>;
 
 }  // namespace skald::serve

@@ -112,7 +112,7 @@ class BeastServer final : public HttpServer {
     }
   }
 
-  // Serves a connection, or closes it where there is no place for it.
+  // Serves a connection, or closes it if there is no place for it.
   void Begin(Tcp::socket socket) {
     boost::system::error_code error;
     const auto address = ParseAddress(socket.remote_endpoint(error).address().to_string(error));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every head of a request must be, whatever it asks for: a target, one host, and a body whose end is beyond doubt
-// (RFC 9112). A doubt about where a request ends would let its body be read as another request.
+// The rules for the head of every request, whatever it asks for: a target, one host, and a body whose end is beyond
+// doubt (RFC 9112). If the end of a request were in doubt, its body could be read as another request.
 
 #ifndef SKALD_EXAMPLES_SERVER_HTTP_REQUEST_HEAD_H_
 #define SKALD_EXAMPLES_SERVER_HTTP_REQUEST_HEAD_H_

@@ -102,7 +102,7 @@ class ResponseWriter {
     co_return !error;
   }
 
-  // What is shorter than its head said ends the connection, so that the client sees it.
+  // Returns false if the body is shorter than its head said. The connection then ends, so that the client sees it.
   Awaitable<bool> EndStream() {
     Error error;
     if (is_head_) co_return true;

@@ -26,7 +26,7 @@ class Spool {
   // Files lie in `folder`, and have `most_bytes` together. An empty folder: that of the system for temporary files.
   Spool(std::filesystem::path folder, uint64_t most_bytes) : folder_(std::move(folder)), most_(most_bytes) {}
 
-  // A file that is empty, and that nobody else can open. Errors: the folder's; no descriptor is left.
+  // A file that is empty, and that no other process can open. Errors: the folder's; no descriptor is left.
   Result<std::shared_ptr<SpooledFile>> Create();
 
   uint64_t most_bytes() const { return most_; }

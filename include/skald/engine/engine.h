@@ -95,7 +95,7 @@ class Engine {
 
   /// Counts since the engine was made, and requests that it has now. O(sequences).
   EngineStats stats() const { return sequences_.stats(); }
-  /// What this engine learnt of the time of its steps.
+  /// The cost model, as this engine has learnt it from the times of its steps.
   const CostModel& cost() const { return cost_; }
 
  private:

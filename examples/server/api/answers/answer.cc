@@ -206,8 +206,8 @@ class AnswerExchange final : public Exchange {
   bool has_begun_ = false, has_told_ = false;
 };
 
-// Makes room for answers of the tenant, and among those of all. Thrown: 400 where there are never so many, 429 where
-// there are too many now.
+// Counts `number` more answers as open, of the tenant and of the whole server. Thrown: 400 if a limit is less than
+// `number`; 429 if too many answers are open now.
 std::array<CountedAnswers, 2> CountAnswers(const Call& call, uint64_t number) {
   const auto describe = [number](const std::string& who, uint64_t most) {
     return "this request asks for " + std::to_string(number) + " answers, prompts times n; " + who + " " +
@@ -229,7 +229,8 @@ std::array<CountedAnswers, 2> CountAnswers(const Call& call, uint64_t number) {
   return {std::move(of_tenant), CountedAnswers(call.room.open, number)};
 }
 
-// What each answer has of its own, though all of them come by one request. Thrown: too much of it.
+// Limits the memory of the copies of logit_bias: each answer has its own, though the request has one. Thrown: 400 if
+// the copies are too large together.
 void CheckMemory(const Request& request, uint64_t number) {
   constexpr uint64_t kMostBiases = uint64_t{8} << 20;  // 64 MB
   const uint64_t biases = request.sampler.logit_bias.size() * number;

@@ -38,7 +38,7 @@ struct Choice {
   Usage usage;
 };
 
-// What is new of a choice.
+// The new part of a choice.
 struct ChoiceNews {
   uint32_t index;
   const Choice& choice;  // with what is new

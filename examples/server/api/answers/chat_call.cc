@@ -40,8 +40,9 @@ std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat,
   return prompt;
 }
 
-// Where other chats are likely to leave this one: behind the system's message, and before the last one. What the
-// template says of less than a whole chat counts as far as the prompt begins with it.
+// The positions at which other chats are likely to diverge from this one: after the system's message, and before the
+// last message. The template renders each of these beginnings alone; its tokens count as far as the prompt begins with
+// them.
 std::vector<uint32_t> BranchPoints(const Call& call, const ChatCall& chat, std::span<const int32_t> prompt) {
   const ServedModel& model = call.service->model();
   const auto goes_back_anywhere = [](const CacheGroup& group) { return !group.is_recurrent() && group.window == 0; };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turn: an answer's claim on its conversation. What the user said is stored before the answer is computed, and the
-// answer is stored only where nothing of the conversation was changed meanwhile.
+// Turn: an answer's claim on its conversation. The user's message is stored before the answer is computed. The answer
+// is stored only if the conversation was not changed meanwhile.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_ANSWERS_TURN_H_
 #define SKALD_EXAMPLES_SERVER_API_ANSWERS_TURN_H_
@@ -19,8 +19,8 @@ namespace skald::serve {
 
 class Turn {
  public:
-  // `before` is the conversation that `messages` go on from. Thrown: 404 and 409 where it has changed since, or another
-  // answer of it is being written; 507 where there is no room.
+  // `before` is the conversation that `messages` continue. Thrown: 404 and 409 if it has changed since, or if another
+  // answer of it is being written; 507 if there is no room.
   Turn(std::shared_ptr<Service> service, std::string tenant, Conversation before, const Json& messages)
       : service_(std::move(service)),
         tenant_(std::move(tenant)),

@@ -203,7 +203,7 @@ bool IsPrefilled(const Json& messages) {
   return last["content"].get_ref<const std::string&>().find_first_not_of(" \t\r\n") != std::string::npos;
 }
 
-// What both endpoints read.
+// Reads the fields that both endpoints have.
 ChatCall ReadChat(JsonReader& reader, const Call& call) {
   ChatCall chat;
   chat.model = ReadModel(reader, call);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Embeddings: platform.openai.com/docs/api-reference/embeddings. The vector of a text is the hidden state behind the
-// final norm, of its last token or the mean over all, normalised to length 1.
+// Embeddings: platform.openai.com/docs/api-reference/embeddings. The vector of a text is the hidden state after the
+// final norm, normalised to length 1: that of the last token, or the mean over all tokens.
 
 #include <algorithm>
 #include <cmath>
@@ -73,7 +73,7 @@ class EmbeddingDialect final : public Dialect {
   const Form form_;
 };
 
-// What no tokens stand for has no vector, though a tokenizer may put one before it.
+// An empty text has no vector, even if the tokenizer puts a token before it.
 void RefuseEmptyTexts(JsonReader& reader) {
   const Json* const input = reader.Any("input");
   const auto is_empty = [](const Json& text) { return text.is_string() && text.get_ref<const std::string&>().empty(); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the answers of OpenAI's APIs have in common.
+// The parts that the answers of OpenAI's APIs have in common.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_OPENAI_FORM_H_
 #define SKALD_EXAMPLES_SERVER_API_OPENAI_FORM_H_
@@ -47,7 +47,7 @@ inline Json UsageJson(const std::vector<Choice>& choices) {
             {"rejected_prediction_tokens", usage.drafted_tokens - usage.accepted_tokens}}}};
 }
 
-// What only this server tells.
+// The fields that only this server reports.
 inline Json OwnJson(const std::vector<Choice>& choices) {
   const AnswerUsage usage = UsageOf(choices);
   return {

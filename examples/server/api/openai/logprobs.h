@@ -20,7 +20,7 @@ inline Json TokenJson(const TokenVocabulary& vocabulary, int32_t id, double logp
   const std::string_view bytes = vocabulary.BytesOf(id);
   Json list = Json::array();
   for (const char byte : bytes) list.push_back(static_cast<unsigned char>(byte));
-  // What is no whole character is shown by its bytes alone.
+  // A token that is not made of whole characters is exact in its bytes alone.
   return {{"token", std::string(bytes)}, {"logprob", logprob}, {"bytes", std::move(list)}};
 }
 

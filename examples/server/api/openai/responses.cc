@@ -17,7 +17,7 @@
 namespace skald::serve {
 namespace {
 
-// What of a request comes back in its response.
+// The parts of a request that its response repeats, and the response's own facts.
 struct ResponseForm {
   std::string id, model;
   int64_t created = 0;
@@ -264,7 +264,7 @@ void RefuseFields(JsonReader& reader) {
   reader.Refuse("top_logprobs", "use chat completions", {0});
 }
 
-// A field of the request as it came, or what stands for it.
+// A field of the request as it came, or `otherwise` if it is missing or null.
 Json FieldOf(const Json& body, const char* name, Json otherwise = nullptr) {
   const auto found = body.find(name);
   return found == body.end() || found->is_null() ? otherwise : *found;

@@ -69,7 +69,7 @@ std::optional<std::string> SaltOf(const Call& call, const Conversation& conversa
   return salt.empty() ? std::nullopt : std::optional(std::move(salt));
 }
 
-// What wrote a conversation's last answer, or the model alone where that is not served any more.
+// The model that wrote a conversation's last answer, or the model alone if that one is not served any more.
 const NamedModel& ModelOf(const Call& call, const Conversation& conversation) {
   const NamedModel* const found = call.service->FindModel(conversation.model);
   return found == nullptr ? call.service->named_models()[0] : *found;

@@ -24,7 +24,7 @@ struct ApiError {
   uint32_t retry_seconds = 1;             // of 429 and 503: when to try again
 };
 
-// What an error of the library is to a client.
+// An error of the library, as a client is told of it.
 inline ApiError ApiErrorOf(const Error& error) {
   switch (error.code) {
     case skald::ErrorCode::kInvalidArgument:

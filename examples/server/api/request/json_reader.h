@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the fields of a request's JSON. Every field is read, or ignored by name, or refused: one that nobody asked for
-// is an error, so that nothing that a client wants is passed over in silence. Errors are thrown as ApiError.
+// Reads the fields of a request's JSON. Every field is read, ignored by name, or refused. A field that the endpoint did
+// not ask for is an error, so that no wish of a client is passed over in silence. Errors are thrown as ApiError.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_JSON_READER_H_
 #define SKALD_EXAMPLES_SERVER_API_REQUEST_JSON_READER_H_
@@ -22,7 +22,8 @@ namespace skald::serve {
 
 using Json = nlohmann::ordered_json;
 
-// What a request's JSON may be at most, whatever the limit of its bytes: a value takes up to 100 bytes of memory.
+// The limits of a request's JSON, which hold whatever the limit of its bytes is: a value takes up to 100 bytes of
+// memory.
 inline constexpr internal::JsonLimits kRequestJson = {.depth = 64, .values = size_t{1} << 22, .names = size_t{1} << 18};
 
 // Parses a request's body. Errors: no JSON, or more than kRequestJson allows.

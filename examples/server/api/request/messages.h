@@ -12,8 +12,8 @@
 
 namespace skald::serve {
 
-// Reads a list of messages in OpenAI's form. Contents become texts, arguments of calls the objects that they spell.
-// Errors are thrown as ApiError: roles that there are not, parts that are no text, fields that nobody knows.
+// Reads a list of messages in OpenAI's form. Contents become texts; the arguments of calls become the objects that they
+// spell. Errors are thrown as ApiError: unknown roles, parts that are not text, unknown fields.
 Json ReadMessages(const Json& messages, const std::string& path);
 
 // The text of a content: a string, or a list of parts of which all are texts. Thrown: other parts, by their type.

@@ -14,8 +14,8 @@
 namespace skald::serve {
 
 // Reads temperature, top_p, top_k, min_p, seed, the penalties, logit_bias, n, priority, and the texts that end an
-// answer under the name `stop`. What a request does not name is as the model's publisher advises, and the seed a random
-// one.
+// answer under the name `stop`. A setting that the request does not name is as the model's publisher advises; the seed
+// is then random.
 void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop = "stop");
 
 // Sets the most tokens of an answer to the least of what the client wants, if anything, and the tenant may have.

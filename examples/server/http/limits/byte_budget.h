@@ -18,13 +18,13 @@ namespace skald::serve {
 // Safe for concurrent calls.
 class ByteBudget {
  public:
-  // Of every body so many bytes are free, so that small requests are answered whatever large ones take: their number is
-  // limited by that of the connections.
+  // So many bytes of every body are not counted, so that small requests are answered whatever large ones take. The
+  // number of small ones is limited by that of the connections.
   static constexpr uint64_t kFree = uint64_t{64} << 10;
 
   ByteBudget(uint64_t most, uint64_t most_of_client) : most_(most), most_of_client_(most_of_client) {}
 
-  // What one body takes; given back with it. Used by one thread at a time.
+  // The bytes that one body takes; they are given back when it is destroyed. Used by one thread at a time.
   class Share {
    public:
     // A client without a limit of its own has an empty name.

@@ -26,7 +26,7 @@ DescriptorLimits MakeRoomForConnections(size_t connections) {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return {connections, static_cast<size_t>(wanted)};
   }
   if (limit.rlim_cur >= wanted) return {connections, static_cast<size_t>(limit.rlim_cur)};
-  // Where there is little, half of it is for connections.
+  // If there are few descriptors, at least half of them are for connections.
   const auto there = static_cast<size_t>(limit.rlim_cur);
   const size_t others = std::min(Places::kUrgent + kOtherDescriptors, there / 2);
   return {std::max<size_t>(there - others, 1), there};

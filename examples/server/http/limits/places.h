@@ -63,7 +63,7 @@ class Places {
     std::list<Place*>::iterator self_ = {};
   };
 
-  // A place for a connection of `client`, or null. Who has no limit of its own has an empty name.
+  // A place for a connection of `client`, or null. A client without a limit of its own has an empty name.
   std::unique_ptr<Place> Take(const std::string& client);
 
   // Connections with a place or an urgent one.
