@@ -37,7 +37,8 @@ SKALD_INLINE void LatentAttention::ListParameters(Weights& weights, size_t model
 }
 
 SKALD_INLINE auto LatentAttention::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
-  const size_t of_heads = rows * head_count(), nope = nope_dim, rotated = rope_dim, latent = latent_dim;
+  const size_t of_heads = rows * head_count(), nope = static_cast<size_t>(nope_dim);
+  const size_t rotated = static_cast<size_t>(rope_dim), latent = static_cast<size_t>(latent_dim);
   return {.query_in = rows * static_cast<size_t>(query_rank),
           .query_nope = of_heads * nope,
           .query_rope = of_heads * rotated,
@@ -77,7 +78,8 @@ SKALD_INLINE std::vector<Part> LatentAttention::QueryParts(size_t begin, size_t 
 }
 
 SKALD_INLINE void LatentAttention::MakeQueries(const Weights& weights, const LayerRun& run, Rows queries) const {
-  const size_t rows = run.rows.size(), h = head_count(), rank = query_rank, rotated = rope_dim;
+  const size_t rows = run.rows.size(), h = head_count();
+  const size_t rank = static_cast<size_t>(query_rank), rotated = static_cast<size_t>(rope_dim);
   const Pieces<float*> scratch = run.scratch.As<Pieces>();
   const Rows nope = {scratch.query_nope, h * static_cast<size_t>(nope_dim)},
              rope_part = {scratch.query_rope, h * rotated};
