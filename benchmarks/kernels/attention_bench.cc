@@ -10,6 +10,7 @@
 
 #include "benchmarks/kernels/kernel_benchmark.h"
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"

@@ -13,11 +13,13 @@
 
 #include "benchmarks/kernels/kernel_benchmark.h"
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_element.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"
-#include "skald/weights/packing/pack_groups.h"
+#include "skald/weights/packing/detail/pack_groups.h"
 #include "tests/support/kernel_data.h"
 
 namespace skald {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <vector>
 
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/sha256.h"
 #include "skald/store/backends/directory_store.h"

@@ -8,6 +8,8 @@
 //   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
 //   skald/engine/          many requests on one model, which needs what skald/store/ does
 //   skald/distributed/     several processes for one model; mpi_ranks.h needs an MPI
+//   skald/kernels/kernels.h, skald/base/numbers/bf16.h
+//                          kernels by themselves and values of bfloat16, which need Highway
 //   skald/model/load_adapter.h
 //                          adapters (LoRA) from files, which need libcrypto
 //   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config
@@ -32,7 +34,6 @@
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/families/config/create.h"
 #include "skald/families/config/model_config.h"
-#include "skald/kernels/kernels.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/any_model.h"

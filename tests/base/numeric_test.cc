@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/bf16.h"
 
 #include <bit>
 #include <cmath>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/numbers/bf16.h"
 
 #include <set>
 

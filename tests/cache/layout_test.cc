@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/cache/layout/layout.h"
+#include "skald/base/numbers/bf16.h"
 
 #include "doctest/doctest.h"
 #include "skald/families/config/model_config.h"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "skald/base/numbers/bf16.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/attention.h"
 #include "tests/support/cached_sequence.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "skald/base/numbers/bf16.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/matmul.h"
 #include "tests/support/gated_product.h"

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "skald/base/numbers/bf16.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/math.h"
 #include "tests/reference/norm.h"

@@ -62,8 +62,8 @@ Adapter MakeAdapter(const ModelWeights& weights, uint64_t seed) {
     const size_t this_number = number++;
     if (matrix->parts.front().expert) continue;
     LowRank low = {this_number, Matrix(3, matrix->cols, kAdapterType), Matrix(matrix->rows(), 3, kAdapterType)};
-    internal::FillMatrix<float>(seed + number, ExecutorRef(alone), low.a);
-    internal::FillMatrix<float>(seed - number, ExecutorRef(alone), low.b);
+    internal::FillMatrix(seed + number, ExecutorRef(alone), low.a);
+    internal::FillMatrix(seed - number, ExecutorRef(alone), low.b);
     adapter.low_ranks.push_back(std::move(low));
   }
   return adapter;

@@ -66,9 +66,11 @@ DESCRIPTIONS = ["layers/kinds/**/*.h", "layers/norms/*.h", "layers/spec/*.h", "l
 ARITHMETIC = re.compile(r"skald/(kernels/|layers/run/(?!rows\.h|scratch_pieces\.h)|base/threads/)|hwy/(?!base\.h)")
 # Public headers parse no other library's headers, however far away, once a program is compiled of many sources: a program
 # that has the compiled library needs none of them. These are the ones that the definitions need.
-FOREIGN = re.compile(r"nlohmann/")
+FOREIGN = re.compile(r"nlohmann/|hwy/|sentencepiece|oniguruma|zstd|xxh|hiredis|openssl/|mpi\.h|curl/|boost/")
 # The headers whose subject is another library, for programs that use it too, and kernels, which Highway makes.
-OF_OTHER_LIBRARIES = re.compile(r"skald/(kernels/|base/json/|compiled(/|\.h)|open/|templates/|tokenizers/|weights/files/|families/gguf_config\.h)")
+OF_OTHER_LIBRARIES = re.compile(
+    r"skald/(kernels/|base/json/|base/numbers/(bf16|packed_element)\.h|distributed/communicators/mpi_ranks\.h|compiled(/|\.h)"
+    r"|open/|templates/|tokenizers/|weights/files/|families/gguf_config\.h)")
 # Details that the definitions of every room may include.
 SHARED_DETAILS = "skald/base/json/detail/"
 INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+#endif", re.MULTILINE)

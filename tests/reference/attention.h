@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 #include "tests/reference/math.h"

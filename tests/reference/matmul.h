@@ -7,6 +7,7 @@
 
 #include <cstddef>
 
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/numeric.h"
 #include "tests/reference/sums.h"
 

@@ -3,6 +3,7 @@
 // Stored chunks: what goes in comes out, whatever it is; whatever else comes from a store is refused with a sentence.
 
 #include "skald/store/chunks/chunk_codec.h"
+#include "skald/base/numbers/bf16.h"
 
 #include <xxhash.h>
 

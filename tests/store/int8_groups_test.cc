@@ -3,6 +3,7 @@
 // The lossy codec: how far off it may be, what it has no form for, and what it does to what a model says next.
 
 #include "skald/store/chunks/detail/int8_groups.h"
+#include "skald/base/numbers/bf16.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,6 +4,7 @@
 // tested here because only snapshots use them.
 
 #include "skald/cache/layout/tile.h"
+#include "skald/base/numbers/bf16.h"
 
 #include <cstdint>
 #include <cstring>

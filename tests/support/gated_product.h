@@ -12,6 +12,7 @@
 #include <span>
 
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/kernels/kernels.h"
 #include "tests/support/kernel_data.h"
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "tests/support/targets.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/packed_element.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald::testing {

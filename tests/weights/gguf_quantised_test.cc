@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/packed_element.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/gguf_types.h"
 #include "skald/weights/types/gguf_blocks.h"

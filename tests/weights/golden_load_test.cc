@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/model/load.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/layer_blocks.h"

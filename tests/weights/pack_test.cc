@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/weights/packing/pack.h"
+#include "skald/base/numbers/bf16.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,6 +16,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/model/load.h"
+#include "skald/weights/packing/detail/fit_group.h"
 #include "skald/weights/random_weights.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/unpack.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/weights/random_weights.h"
+#include "skald/base/numbers/bf16.h"
 
 #include <algorithm>
 #include <cmath>
@@ -97,7 +98,7 @@ TEST_CASE("Random weights are the same on any number of threads") {
 TEST_CASE("Random matrices have mean 0 and variance 1 / columns") {
   Matrix matrix(200, 300, DType::kF32);
   ThreadPool alone(1);
-  internal::FillMatrix<float>(3, ExecutorRef(alone), matrix);
+  internal::FillMatrix(3, ExecutorRef(alone), matrix);
   double sum = 0.0, squares = 0.0;
   for (const double value : testing::Unpack(matrix)) {
     sum += value;

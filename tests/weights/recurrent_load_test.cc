@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/text/message.h"
 #include "skald/families/config/layer.h"
 #include "skald/model/load.h"

@@ -28,6 +28,7 @@
 #include "skald/base/text/detail/printable.h"
 #include "skald/base/threads/detail/background_queue.h"
 #include "skald/base/threads/detail/float_environment.h"
+#include "skald/base/threads/detail/pause.h"
 #include "skald/base/threads/detail/priority.h"
 #include "skald/base/threads/detail/thread_pool.h"
 

@@ -6,6 +6,7 @@
 #ifndef SKALD_COMPILED_STORE_H_
 #define SKALD_COMPILED_STORE_H_
 
+#include "skald/base/numbers/detail/hmac_sha256.h"
 #include "skald/base/numbers/detail/sha256.h"
 #include "skald/model/detail/load_adapter.h"
 #include "skald/store/backends/detail/authenticated_store.h"

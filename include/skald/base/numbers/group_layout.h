@@ -54,17 +54,6 @@ constexpr size_t PackedBytes(size_t n, size_t k) {
     return RoundUp(n, kLanes) * PaddedK<T>(k) * sizeof(T);
 }
 
-/// Returns element (n, k) of a packed matrix of any type, as a float.
-template <class T>
-float ElementOf(const T* weights, size_t n, size_t k, size_t padded_k) {
-  if constexpr (kIsGrouped<T>) {
-    const T& pack = weights[n / kLanes * (padded_k / T::kTerms) + k / T::kTerms];
-    return WeightAt(pack, n % kLanes, k % T::kTerms);
-  } else {
-    return ToFloat(weights[PackedIndex<T>(n, k, padded_k)]);
-  }
-}
-
 /// Activations that share one scale. GGML quantises the activations of its K-quants by the same number.
 inline constexpr size_t kActivationBlock = 256;
 

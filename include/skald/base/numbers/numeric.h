@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Number types of weights and cached state. bfloat16 is Highway's own type, so that vector code and scalar code use the
-// same bits.
+// same bits; values of it need base/numbers/bf16.h.
 
 #ifndef SKALD_BASE_NUMBERS_NUMERIC_H_
 #define SKALD_BASE_NUMBERS_NUMERIC_H_
@@ -13,7 +13,9 @@
 #include <span>
 #include <string_view>
 
-#include "hwy/base.h"
+namespace hwy {
+struct bfloat16_t;
+}  // namespace hwy
 
 namespace skald {
 
@@ -74,29 +76,23 @@ template <class T>
 inline constexpr DType kDTypeOf = sizeof(T) == 4   ? DType::kF32
                                   : sizeof(T) == 2 ? DType::kBF16
                                                    : DType::kI8;
-
-/// Returns `value` rounded to bfloat16, to nearest, ties to even (arithmetic contract, R1). NaN stays NaN.
-bf16 RoundToBF16(float value);
-
-float ToFloat(bf16 value);
-inline float ToFloat(float value) { return value; }
-inline float ToFloat(int8_t code) { return code; }
+template <>
+inline constexpr DType kDTypeOf<bf16> = DType::kBF16;
 
 /// Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it vectorise, and without
 /// arithmetic on subnormal numbers, which the CPU may be set to flush to zero.
-float FromHalf(uint16_t bits);
+inline float FromHalf(uint16_t bits) {
+  constexpr uint32_t kRebias = (127u - 15u) << 23;      // between the exponents of the two formats
+  constexpr uint32_t kSmallest = kRebias + (1u << 23);  // 2^-14, the smallest normal half
+  const uint32_t magnitude = (bits & 0x7FFFu) << 13;
+  const uint32_t rebiased = magnitude + kRebias + (magnitude >= 0x0F800000u ? kRebias : 0u);  // keeps infinity, NaN
+  const float subnormal = std::bit_cast<float>(magnitude + kSmallest) - std::bit_cast<float>(kSmallest);
+  const uint32_t value = magnitude < (1u << 23) ? std::bit_cast<uint32_t>(subnormal) : rebiased;
+  return std::bit_cast<float>(value | (bits & 0x8000u) << 16);
+}
 
 /// Returns the bits of `value` rounded to IEEE binary16, to nearest, ties to even; infinity beyond its range.
-inline uint16_t ToHalf(float value) { return std::bit_cast<uint16_t>(hwy::F16FromF32(value)); }
-
-/// Returns `value` as a T: rounded for bf16, unchanged for float.
-template <class T>
-inline T FromFloat(float value) {
-  if constexpr (sizeof(T) == sizeof(float))
-    return value;
-  else
-    return RoundToBF16(value);
-}
+uint16_t ToHalf(float value);
 
 }  // namespace skald
 

@@ -5,8 +5,6 @@
 #ifndef SKALD_BASE_NUMBERS_SHA256_H_
 #define SKALD_BASE_NUMBERS_SHA256_H_
 
-#include <openssl/evp.h>
-
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -15,13 +13,15 @@
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 
+struct evp_md_ctx_st;  // of libcrypto
+
 namespace skald {
 
 /// A hash under construction. Move-only; used by one thread at a time. The borders of pieces do not affect the digest:
 /// to hash several things of variable length, hash their lengths too.
 class Sha256 {
  public:
-  Sha256() : context_(EVP_MD_CTX_new()) {}
+  Sha256();
 
   /// Adds bytes. Errors come with Finish.
   Sha256& Update(std::span<const std::byte> bytes);
@@ -34,13 +34,13 @@ class Sha256 {
 
  private:
   struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+    void operator()(evp_md_ctx_st* context) const;
   };
 
   /// Only the first call names the algorithm: looking it up takes longer than hashing a few bytes.
   void Begin();
 
-  std::unique_ptr<EVP_MD_CTX, Free> context_;
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
   bool named_ = false, begun_ = false, good_ = false;
 };
 

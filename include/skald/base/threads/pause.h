@@ -5,12 +5,14 @@
 #ifndef SKALD_BASE_THREADS_PAUSE_H_
 #define SKALD_BASE_THREADS_PAUSE_H_
 
-#include "hwy/cache_control.h"
-
 namespace skald {
 
-inline void Pause() { hwy::Pause(); }
+void Pause();
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/threads/detail/pause.h"
+#endif
 
 #endif  // SKALD_BASE_THREADS_PAUSE_H_

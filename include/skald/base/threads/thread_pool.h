@@ -20,7 +20,6 @@
 #include <unistd.h>
 #endif
 
-#include "hwy/base.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"

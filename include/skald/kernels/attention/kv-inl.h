@@ -18,7 +18,7 @@
 
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
-#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/rows/rope-inl.h"

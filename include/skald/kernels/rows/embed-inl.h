@@ -15,6 +15,7 @@
 
 #include "hwy/highway.h"
 #include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/packed_element.h"
 #include "skald/kernels/args.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "skald/base/inline.h"
+#include "skald/base/numbers/bf16.h"
 
 namespace skald {
 

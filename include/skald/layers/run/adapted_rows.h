@@ -6,13 +6,13 @@
 #ifndef SKALD_LAYERS_RUN_ADAPTED_ROWS_H_
 #define SKALD_LAYERS_RUN_ADAPTED_ROWS_H_
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "hwy/base.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/threads/parallel.h"
 #include "skald/layers/run/rows.h"
@@ -76,7 +76,7 @@ class AdaptedRows {
     for (const Group& group : groups_) {
       const LowRank* const low = group.rows.empty() ? nullptr : group.adapter->Find(matrix);
       if (low == nullptr || low->b.rows == 0) continue;
-      HWY_DASSERT(rows == pass_rows_);
+      assert(rows == pass_rows_);
       if (rows != pass_rows_) return;  // never reads beyond them
       const Rows between = {scratch_.between.data(), low->a.rows}, added = {scratch_.added.data(), low->b.rows};
       ops.MatMul(low->a, Gather(ops, group, input, low->a.cols), group.rows.size(), {}, between);

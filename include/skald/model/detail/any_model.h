@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "hwy/base.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"

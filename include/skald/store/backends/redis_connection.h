@@ -7,7 +7,6 @@
 #ifndef SKALD_STORE_BACKENDS_REDIS_CONNECTION_H_
 #define SKALD_STORE_BACKENDS_REDIS_CONNECTION_H_
 
-#include <hiredis/hiredis.h>
 #include <sys/time.h>
 
 #include <chrono>
@@ -69,13 +68,6 @@ class RedisConnection {
 
  private:
   using Outcome = TimedSocket::Outcome;
-
-  struct FreeContext {
-    void operator()(redisContext* context) const { redisFree(context); }
-  };
-  struct FreeCommand {
-    void operator()(char* command) const { redisFreeCommand(command); }
-  };
 
   static std::string NameOf(const RedisOptions& options);
 

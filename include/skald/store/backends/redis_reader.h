@@ -6,17 +6,20 @@
 #ifndef SKALD_STORE_BACKENDS_REDIS_READER_H_
 #define SKALD_STORE_BACKENDS_REDIS_READER_H_
 
-#include <hiredis/hiredis.h>
-
 #include <memory>
 #include <string_view>
 
 #include "skald/base/result.h"
 
+// Of hiredis.
+struct redisReply;
+struct redisReader;
+struct redisReplyObjectFunctions;
+
 namespace skald::internal {
 
 struct FreeRedisReply {
-  void operator()(redisReply* reply) const { freeReplyObject(reply); }
+  void operator()(redisReply* reply) const;
 };
 using RedisReply = std::unique_ptr<redisReply, FreeRedisReply>;
 
@@ -37,11 +40,11 @@ class RedisReader {
   Result<RedisReply> Next();
 
   /// Whether all received bytes were part of answers.
-  bool IsEmpty() const { return reader_->pos == reader_->len; }
+  bool IsEmpty() const;
 
  private:
   struct FreeReader {
-    void operator()(redisReader* reader) const { redisReaderFree(reader); }
+    void operator()(redisReader* reader) const;
   };
 
   /// hiredis' own functions, except for lists. (Versions differ in the type of the number of elements.)

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TLS over a TimedSocket, as a client (RFC 8446), by OpenSSL's libssl. OpenSSL reads and writes memory alone; bytes go
-// through the socket, whose time limits hold for everything. The one header that needs libssl.
+// through the socket, whose time limits hold for everything. Its definitions alone need libssl.
 
 #ifndef SKALD_STORE_BACKENDS_TLS_SESSION_H_
 #define SKALD_STORE_BACKENDS_TLS_SESSION_H_
-
-#include <openssl/ssl.h>
 
 #include <cstddef>
 #include <memory>
@@ -16,6 +14,10 @@
 #include "skald/base/result.h"
 #include "skald/store/backends/redis_options.h"
 #include "skald/store/backends/timed_socket.h"
+
+// Of libssl.
+struct ssl_st;
+struct ssl_ctx_st;
 
 namespace skald::internal {
 
@@ -43,17 +45,17 @@ class TlsSession {
   static constexpr size_t kRecord = size_t{1} << 14, kMostAtOnce = size_t{1} << 20;
 
   struct Free {
-    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-    void operator()(SSL* ssl) const { SSL_free(ssl); }
+    void operator()(ssl_ctx_st* context) const;
+    void operator()(ssl_st* ssl) const;
   };
 
   TlsSession() = default;
 
   static Failure OutOfMemory() { return Fail(ErrorCode::kResourceExhausted, "TLS: OpenSSL ran out of memory"); }
 
-  static Result<void> Trust(SSL_CTX* context, const TlsOptions& options);
+  static Result<void> Trust(ssl_ctx_st* context, const TlsOptions& options);
 
-  static Result<void> UseOwn(SSL_CTX* context, const TlsOptions& options);
+  static Result<void> UseOwn(ssl_ctx_st* context, const TlsOptions& options);
 
   bool ExpectHost(const std::string& host);
 
@@ -70,8 +72,8 @@ class TlsSession {
   /// Why the handshake failed.
   std::string WhyNot() const;
 
-  std::unique_ptr<SSL_CTX, Free> context_;
-  std::unique_ptr<SSL, Free> ssl_;
+  std::unique_ptr<ssl_ctx_st, Free> context_;
+  std::unique_ptr<ssl_st, Free> ssl_;
 };
 
 }  // namespace skald::internal

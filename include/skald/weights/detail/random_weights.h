@@ -7,11 +7,20 @@
 
 #include "skald/weights/random_weights.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <variant>
+#include <vector>
 
 #include "skald/base/inline.h"
+#include "skald/base/numbers/bf16.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/rank_share.h"
+#include "skald/weights/packing/detail/pack_groups.h"
+#include "skald/weights/packing/detail/panels.h"
 #include "skald/weights/partitioned_parameters.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix_bytes.h"
@@ -26,6 +35,41 @@ SKALD_INLINE float UniformAt(uint64_t seed, uint64_t index) {
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   z ^= z >> 31;
   return static_cast<float>(static_cast<int32_t>(z >> 32)) * 0x1p-31f;  // in [-1, 1)
+}
+
+// Fills one panel; `values` is memory for it, [kLanes, matrix.cols], and `numbers` has the rows in the whole matrix.
+template <class T>
+void FillPanel(uint64_t seed, size_t panel, std::span<const size_t> numbers, std::span<float> values, Matrix& matrix) {
+  const float scale = std::sqrt(3.0f / static_cast<float>(matrix.cols));  // a uniform value has variance 1 / 3
+  PackRow rows[kLanes];
+  for (size_t n = 0; n < std::min(kLanes, matrix.rows - panel * kLanes); ++n) {
+    float* const row = values.data() + n * matrix.cols;
+    const size_t first = numbers[panel * kLanes + n] * matrix.cols;
+    for (size_t i = 0; i < matrix.cols; ++i) row[i] = scale * UniformAt(seed, first + i);
+    rows[n] = {reinterpret_cast<const std::byte*>(row), DType::kF32};
+  }
+  PackPanel(rows, matrix.cols, matrix.As<T>() + panel * (PackedBytes<T>(kLanes, matrix.cols) / sizeof(T)));
+}
+
+SKALD_INLINE void FillMatrix(uint64_t seed, std::span<const size_t> numbers, const ExecutorRef& executor,
+                             Matrix& matrix) {
+  const size_t workers = executor.num_workers(), panels = matrix.NumPanels(), size = kLanes * matrix.cols;
+  std::vector<float> values(workers * size);
+  VisitWeightType(matrix.dtype, [&]<class T>() {
+    const auto fill = [&](size_t task) {
+      const std::span<float> own = std::span(values).subspan(task * size, size);
+      for (size_t panel = panels * task / workers; panel < panels * (task + 1) / workers; ++panel) {
+        FillPanel<T>(seed, panel, numbers, own, matrix);
+      }
+    };
+    executor.Run(workers, fill);
+  });
+}
+
+SKALD_INLINE void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
+  std::vector<size_t> numbers(matrix.rows);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  FillMatrix(seed, numbers, executor, matrix);
 }
 
 // Makes each parameter from its own seed, in the order of the list.
@@ -66,7 +110,7 @@ class RandomParameters {
       for (size_t row = range.begin; row < range.end; ++row) numbers.push_back(row);
     }
     Matrix matrix(numbers.size(), cols, dtype);
-    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(seed_, numbers, executor_, matrix); });
+    FillMatrix(seed_, numbers, executor_, matrix);
     return matrix;
   }
 

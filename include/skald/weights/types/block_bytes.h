@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "hwy/base.h"
 #include "skald/base/numbers/numeric.h"
 
 namespace skald::internal {
@@ -32,8 +31,8 @@ inline uint32_t WordAt(const std::byte* source) {
 
 /// Adds the bits of `mask` of kCount bytes, shifted right before and left by `place` afterwards, to codes.
 template <size_t kCount>
-void AddBits(const std::byte* HWY_RESTRICT source, unsigned shift, unsigned mask, unsigned place,
-             uint8_t* HWY_RESTRICT codes) {
+void AddBits(const std::byte* __restrict source, unsigned shift, unsigned mask, unsigned place,
+             uint8_t* __restrict codes) {
   for (size_t i = 0; i < kCount; ++i) {
     codes[i] = static_cast<uint8_t>(codes[i] | (ByteAt(source, i) >> shift & mask) << place);
   }

@@ -6,10 +6,10 @@
 #ifndef SKALD_WEIGHTS_TYPES_MATRIX_H_
 #define SKALD_WEIGHTS_TYPES_MATRIX_H_
 
+#include <cassert>
 #include <cstddef>
 #include <memory>
 
-#include "hwy/base.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix_bytes.h"
@@ -43,13 +43,13 @@ struct Matrix {
   /// The packed elements. T is the type of `dtype`. They can be changed only if the matrix allocated them.
   template <class T>
   const T* As() const {
-    HWY_DASSERT(kDTypeOf<T> == dtype);
+    assert(kDTypeOf<T> == dtype);
     return reinterpret_cast<const T*>(data.data());
   }
   /// As above, for a matrix that allocated its elements.
   template <class T>
   T* As() {
-    HWY_DASSERT(kDTypeOf<T> == dtype);
+    assert(kDTypeOf<T> == dtype);
     return reinterpret_cast<T*>(data.data());
   }
 

@@ -7,13 +7,18 @@
 
 #include "skald/base/numbers/sha256.h"
 
+#include <openssl/evp.h>
+
 #include <utility>
 
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/base/numbers/rope.h"
 
 namespace skald {
+
+SKALD_INLINE Sha256::Sha256() : context_(EVP_MD_CTX_new()) {}
+
+SKALD_INLINE void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
 
 SKALD_INLINE Sha256& Sha256::Update(std::span<const std::byte> bytes) {
   Begin();

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "skald/base/inline.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/parallel.h"

@@ -8,6 +8,7 @@
 #include "skald/store/backends/redis_connection.h"
 
 #include <fcntl.h>
+#include <hiredis/hiredis.h>
 
 #include <algorithm>
 #include <array>
@@ -22,6 +23,13 @@
 namespace skald {
 
 namespace internal {
+
+struct FreeRedisContext {
+  void operator()(redisContext* context) const { redisFree(context); }
+};
+struct FreeRedisCommand {
+  void operator()(char* command) const { redisFreeCommand(command); }
+};
 
 SKALD_INLINE Result<RedisConnection> RedisConnection::Open(const RedisOptions& options, Clock::time_point deadline) {
   SKALD_ASSIGN(auto socket, Connect(options));
@@ -71,7 +79,7 @@ SKALD_INLINE timeval RedisConnection::ToTimeval(std::chrono::milliseconds time) 
 }
 
 SKALD_INLINE Result<Descriptor> RedisConnection::Connect(const RedisOptions& options) {
-  const std::unique_ptr<redisContext, FreeContext> context(
+  const std::unique_ptr<redisContext, FreeRedisContext> context(
       redisConnectWithTimeout(options.host.c_str(), options.port, ToTimeval(options.connect_timeout)));
   const std::string name = NameOf(options);
   if (context == nullptr) return OutOfMemory(name);
@@ -126,7 +134,7 @@ SKALD_INLINE Result<void> RedisConnection::Send(std::initializer_list<std::strin
   char* formatted = nullptr;
   const auto length = redisFormatCommandArgv(&formatted, static_cast<int>(texts.size()), texts.data(), lengths.data());
   if (length < 0) return OutOfMemory(name_);
-  const std::unique_ptr<char, FreeCommand> command(formatted);
+  const std::unique_ptr<char, FreeRedisCommand> command(formatted);
   const Outcome sent = SendBytes(std::as_bytes(std::span(formatted, static_cast<size_t>(length))));
   if (sent != Outcome::kDone) return NoAnswer(*arguments.begin(), sent, errno);
   return {};

@@ -7,12 +7,20 @@
 
 #include "skald/store/backends/redis_reader.h"
 
+#include <hiredis/hiredis.h>
+
 #include "skald/base/inline.h"
 #include "skald/base/text/printable.h"
 
 namespace skald {
 
 namespace internal {
+
+SKALD_INLINE void FreeRedisReply::operator()(redisReply* reply) const { freeReplyObject(reply); }
+
+SKALD_INLINE void RedisReader::FreeReader::operator()(redisReader* reader) const { redisReaderFree(reader); }
+
+SKALD_INLINE bool RedisReader::IsEmpty() const { return reader_->pos == reader_->len; }
 
 SKALD_INLINE RedisReader::RedisReader() : reader_(redisReaderCreate()), is_beyond_(std::make_unique<bool>(false)) {
   if (reader_ == nullptr) return;

@@ -12,6 +12,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <hiredis/hiredis.h>
+
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
 #include <algorithm>
@@ -21,6 +22,9 @@
 namespace skald {
 
 namespace internal {
+
+SKALD_INLINE void TlsSession::Free::operator()(ssl_ctx_st* context) const { SSL_CTX_free(context); }
+SKALD_INLINE void TlsSession::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 
 SKALD_INLINE Result<TlsSession> TlsSession::Create(const TlsOptions& options, const std::string& host) {
   TlsSession session;

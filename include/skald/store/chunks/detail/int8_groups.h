@@ -20,7 +20,7 @@
 #include <type_traits>
 
 #include "hwy/base.h"
-#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_store.h"

@@ -13,7 +13,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/weights/packing/pack_rows.h"
+#include "skald/weights/packing/detail/panels.h"
 
 namespace skald {
 

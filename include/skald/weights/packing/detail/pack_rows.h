@@ -17,16 +17,6 @@ SKALD_INLINE size_t RowBytes(const PackSource& source, size_t cols) {
   return cols / source.format->block_elements * source.format->block_bytes;
 }
 
-namespace internal {
-
-SKALD_INLINE void DecodeGroups(const PackRow& row, size_t begin, size_t end, CodeGroup* groups) {
-  const GroupFormat& format = *row.format;
-  for (size_t k = begin; k < end; k += format.block_elements) {
-    format.decode(row.bytes + k / format.block_elements * format.block_bytes, groups + (k - begin) / kCodeGroup);
-  }
-}
-
-}  // namespace internal
 }  // namespace skald
 
 #endif  // SKALD_WEIGHTS_PACKING_DETAIL_PACK_ROWS_H_

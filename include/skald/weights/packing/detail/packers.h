@@ -10,8 +10,10 @@
 #include <algorithm>
 
 #include "skald/base/inline.h"
+#include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/weights/packing/pack_groups.h"
+#include "skald/weights/packing/detail/pack_groups.h"
+#include "skald/weights/packing/detail/panels.h"
 
 namespace skald::internal {
 
