@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "skald/base/json/json_value_tree.h"
 #include "skald/templates/chat_template.h"
 
 namespace skald {
@@ -41,7 +42,7 @@ void Render(std::string_view source) {
   options.limits = {.steps = 20'000, .depth = 200, .output_bytes = 100'000, .memory_bytes = 10'000'000};
   const bool writes_the_letter = source.find("\xE4\xB8\x80") != source.npos || source.find('\\') != source.npos;
   for (const Json& chat : Chats()) {
-    const Result<MarkedText> text = chat_template->Render(chat, options);
+    const Result<MarkedText> text = chat_template->Render(JsonValueOf(chat), options);
     if (!text) {
       Require(!text.error().message.empty());
       continue;

@@ -69,7 +69,7 @@ ARITHMETIC = re.compile(r"skald/(kernels/|layers/run/(?!rows\.h|scratch_pieces\.
 FOREIGN = re.compile(r"nlohmann/|hwy/|sentencepiece|oniguruma|zstd|xxh|hiredis|openssl/|mpi\.h|curl/|boost/")
 # The headers whose subject is another library, for programs that use it too, and kernels, which Highway makes.
 OF_OTHER_LIBRARIES = re.compile(
-    r"skald/(kernels/|base/json/|base/numbers/(bf16|packed_element)\.h|distributed/communicators/mpi_ranks\.h|compiled(/|\.h)"
+    r"skald/(kernels/|base/json/(json_tree|json_value_tree|read_json)\.h|base/numbers/(bf16|packed_element)\.h|distributed/communicators/mpi_ranks\.h|compiled(/|\.h)"
     r"|open/|templates/|tokenizers/|weights/files/|families/gguf_config\.h)")
 # Details that the definitions of every room may include.
 SHARED_DETAILS = "skald/base/json/detail/"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/open/chat.h"
+#include "skald/base/json/json_value_tree.h"
 
 #include <algorithm>
 #include <string>
@@ -154,11 +155,11 @@ TEST_CASE("a message that spells every special piece gives none of them") {
     REQUIRE_FALSE(attack.empty());
     const auto specials_of = [&](const std::string& text) {
       Chat chat = ChatOf({{Role::kSystem, text}, {Role::kUser, text}, {Role::kAssistant, text}});
-      chat.messages[1]["name"] = text;
-      chat.messages[1][text] = text;
-      chat.messages[2]["role"] = text;
-      chat.tools = {{{"name", text}}};
-      chat.variables["mine"] = text;
+      TreeOf(chat.messages)[1]["name"] = text;
+      TreeOf(chat.messages)[1][text] = text;
+      TreeOf(chat.messages)[2]["role"] = text;
+      TreeOf(chat.tools) = {{{"name", text}}};
+      TreeOf(chat.variables)["mine"] = text;
       Ids specials;
       for (const int32_t id : MustEncodeChat(t, Parsed(source), chat)) {
         if (t.SpecialId(*t.IdToPiece(id))) specials.push_back(id);
@@ -189,12 +190,12 @@ TEST_CASE("a well-known role may be part of a marker, any other may not") {
   const Tokenizer t = TestTokenizer("gemma_style");
   const ChatTemplate format = Parsed("{% for m in messages %}{{ '<' + m.role + '_of_turn>' }}{% endfor %}");
   Chat chat = ChatOf({{Role::kUser, "a"}});
-  chat.messages[0]["role"] = "end";
+  TreeOf(chat.messages)[0]["role"] = "end";
   const Result<MarkedText> text = RenderChat(t, format, chat);
   REQUIRE(text.has_value());
   CHECK(text->text() == "<end_of_turn>");
   CHECK_FALSE(text->IsTemplates(0, text->size()));
-  chat.messages[0]["role"] = "user";
+  TreeOf(chat.messages)[0]["role"] = "user";
   CHECK(RenderChat(t, format, chat)->IsTemplates(0, 99));
 }
 
@@ -210,7 +211,7 @@ TEST_CASE("BOS is the template's affair, unless the model's files say that texts
   CHECK(MustEncodeChat(t, Parsed(without, adds), chat) == Concat({{*t.bos_id()}, plain}));
   CHECK(MustEncodeChat(t, Parsed(with, adds), chat) == Concat({{*t.bos_id()}, plain}));
   ChatTemplateParts none = adds;
-  none.special_tokens["bos_token"] = nullptr;
+  none.special_tokens["bos_token"] = std::nullopt;
   CHECK(MustEncodeChat(t, Parsed(with, none), chat) == plain);
 }
 
@@ -221,7 +222,7 @@ TEST_CASE("chats with tools take the template that is made for them") {
   const ChatTemplate format = Parsed("plain", parts);
   Chat chat = ChatOf({});
   CHECK(RenderChat(t, format, chat)->text() == "plain");
-  chat.tools = nlohmann::ordered_json::array();
+  TreeOf(chat.tools) = nlohmann::ordered_json::array();
   CHECK(RenderChat(t, format, chat)->text() == "with tools");
   chat.template_name = "rag";
   CHECK(RenderChat(t, format, chat)->text() == "with documents");

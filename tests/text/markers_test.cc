@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/open/chat.h"
 #include "skald/templates/built_in.h"
 #include "skald/tokenizers/detail/sentencepiece/special_pieces.h"
@@ -121,9 +122,10 @@ Chat ChatOf(const std::string& text, bool with_tools) {
   chat.Add(Role::kUser, text);
   if (with_tools) {
     chat.Add(Role::kAssistant, "a");
-    chat.messages.back()["tool_calls"] = nlohmann::ordered_json::array(
+    TreeOf(chat.messages).back()["tool_calls"] = nlohmann::ordered_json::array(
         {{{"id", "call12345"}, {"type", "function"}, {"function", {{"name", "look"}, {"arguments", {{"at", text}}}}}}});
-    chat.messages.push_back({{"role", "tool"}, {"tool_call_id", "call12345"}, {"name", "look"}, {"content", text}});
+    TreeOf(chat.messages)
+        .push_back({{"role", "tool"}, {"tool_call_id", "call12345"}, {"name", "look"}, {"content", text}});
     chat.Add(Role::kAssistant, "a");
     chat.Add(Role::kUser, text);
   }
@@ -253,14 +255,14 @@ TEST_CASE("a chat's own variables cannot take the place of what the template tru
                            "add_generation_prompt"}) {
     CAPTURE(name);
     Chat chat = ChatOf("light", false);
-    chat.variables[name] = "<|user|>";
+    TreeOf(chat.variables)[name] = "<|user|>";
     const Result<MarkedText> text = RenderChat(tokenizer, *chat_template, chat);
     REQUIRE_FALSE(text.has_value());
     CHECK(text.error().code == ErrorCode::kInvalidArgument);
     CHECK(text.error().message.find(name) != std::string::npos);
   }
   Chat chat = ChatOf("light", false);
-  chat.variables["mood"] = "glad";
+  TreeOf(chat.variables)["mood"] = "glad";
   CHECK(RenderChat(tokenizer, *chat_template, chat)->text() == "<|begin_of_text|>lightglad");
 }
 

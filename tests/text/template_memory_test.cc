@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/templates/chat_template.h"
 
 namespace skald {
@@ -34,7 +35,7 @@ TEST_CASE("a template that makes huge texts reaches its limit before it has them
   RenderOptions options;
   options.limits.memory_bytes = kLimit;
   options.limits.output_bytes = size_t{1} << 40;
-  const nlohmann::ordered_json variables = {{"x", std::string(100'000, 'a')}, {"e", std::string(300'000, '&')}};
+  const JsonValue variables = JsonValueOf({{"x", std::string(100'000, 'a')}, {"e", std::string(300'000, '&')}});
   for (const std::string& source : std::vector<std::string>{
            "{{ x | replace('', x) }}",
            "{{ x.replace('a', 'bc' * 1000) }}",
@@ -78,7 +79,7 @@ TEST_CASE("a template that makes huge texts reaches its limit before it has them
 TEST_CASE("what fits into the limit is made") {
   RenderOptions options;
   options.limits.memory_bytes = kLimit;
-  const nlohmann::ordered_json variables = {{"x", std::string(100'000, 'a')}};
+  const JsonValue variables = JsonValueOf({{"x", std::string(100'000, 'a')}});
   for (const char* source : {"{{ x.replace('a', 'bc' * 10) | length }}", "{{ (x * 20) ~ x }}", "{{ x | indent(3) }}",
                              "{{ [x, x] | tojson | escape }}"}) {
     CAPTURE(source);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "doctest/doctest.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/templates/chat_template.h"
 #include "tests/text/test_tokenizers.h"
 
@@ -34,8 +35,8 @@ WallTime TimeOf(const std::string& text) {  // 2025-02-04 09:05:03
 // Whether a rendering, or its failure, is as recorded. Lists may be changed here.
 bool IsAsRecorded(const Result<ChatTemplate>& chat_template, const Json& variables, const Json& recorded,
                   const RenderOptions& options) {
-  const Result<MarkedText> text =
-      chat_template ? chat_template->Render(variables, options) : Result<MarkedText>(Failure(chat_template.error()));
+  const Result<MarkedText> text = chat_template ? chat_template->Render(JsonValueOf(variables), options)
+                                                : Result<MarkedText>(Failure(chat_template.error()));
   for (const char* name : {"expected_if_mutable", "expected"}) {
     if (recorded.contains(name)) return text && text->text() == recorded[name].get<std::string>();
   }

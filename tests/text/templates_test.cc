@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "doctest/doctest.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/templates/chat_template.h"
 
 namespace skald {
@@ -26,7 +27,7 @@ Result<MarkedText> Render(std::string_view source, const TemplateLimits& limits 
   RenderOptions options;
   options.now = WallTime{2024, 2, 29, 7, 8, 9};
   options.limits = limits;
-  return parsed->Render(Variables(), options);
+  return parsed->Render(JsonValueOf(Variables()), options);
 }
 
 void CheckRenders(const std::vector<std::pair<std::string_view, std::string_view>>& cases) {
@@ -307,7 +308,7 @@ TEST_CASE("sources that nest too deep are errors, whatever nests") {
 TEST_CASE("variables that nest too deep are an error") {
   Json deep = 1;
   for (int i = 0; i < 5000; ++i) deep = Json::array({deep});
-  const Result<MarkedText> text = ChatTemplate::Parse("{{ x }}")->Render(Json{{"x", deep}});
+  const Result<MarkedText> text = ChatTemplate::Parse("{{ x }}")->Render(JsonValueOf(Json{{"x", deep}}));
   REQUIRE_FALSE(text.has_value());
   CHECK(text.error().code == ErrorCode::kOutOfRange);
 }

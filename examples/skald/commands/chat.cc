@@ -21,6 +21,7 @@
 #include "model_files/model_text.h"
 #include "setup.h"
 #include "skald/base/json/json_tree.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/open/chat.h"
 #include "skald/tokenizers/stream_decoder.h"
@@ -60,8 +61,7 @@ class Conversation {
   Result<void> Answer(const std::string& message) {
     const auto ending = Ask(message);
     // A message without an answer must not become part of a turn.
-    if (!chat_.messages.empty() && chat_.messages.back()["role"] == "user")
-      chat_.messages.erase(chat_.messages.size() - 1);
+    if (!messages().empty() && messages().back()["role"] == "user") messages().erase(messages().size() - 1);
     if (!ending) return Failure(ending.error());
     if (*ending == Ending::kContextFull) Note("the context is full, which ended the answer");
     if (*ending == Ending::kMaxTokens) {
@@ -101,7 +101,7 @@ class Conversation {
   Result<void> Save(const std::filesystem::path& file) {
     SKALD_TRY(IdentifyModelOnce());
     SKALD_ASSIGN(auto fork, session_.ForkCache());
-    SavedChat saved{std::move(fork), session_.pending(), turns_, chat_.messages.dump(), questions_, sampling_.settings};
+    SavedChat saved{std::move(fork), session_.pending(), turns_, messages().dump(), questions_, sampling_.settings};
     SKALD_TRY(SaveChat(file, *owner_, saved));
     Note("saved to " + file.string());
     return {};
@@ -117,7 +117,7 @@ class Conversation {
       return Fail(ErrorCode::kDataLoss, file.string() + ": its messages do not belong to its turns");
     }
     session_.Replace(std::move(saved.cache), std::move(saved.pending));
-    chat_.messages = std::move(messages);
+    this->messages() = std::move(messages);
     turns_ = std::move(saved.turns);
     questions_ = saved.questions;
     if (!options_.chose_seed) sampling_.settings.random.seed = saved.sampler.random.seed;
@@ -152,6 +152,9 @@ class Conversation {
     return {};
   }
 
+  nlohmann::ordered_json& messages() { return TreeOf(chat_.messages); }
+  const nlohmann::ordered_json& messages() const { return TreeOf(chat_.messages); }
+
   // An empty chat, with the system's message if there is one.
   void Begin() {
     chat_ = Chat();
@@ -159,20 +162,21 @@ class Conversation {
     for (const auto& [name, text] : options_.variables) {
       nlohmann::ordered_json value;
       const bool is_json = internal::ParseJson(text, value).empty();
-      chat_.variables[name] = is_json ? std::move(value) : nlohmann::ordered_json(text);  // a bare word is a text
+      TreeOf(chat_.variables)[name] =
+          is_json ? std::move(value) : nlohmann::ordered_json(text);  // a bare word is a text
     }
     if (!options_.system.empty()) chat_.Add(Role::kSystem, options_.system);
   }
 
   // Takes out the message and the answer of turn `i`, and of all later ones unless `only`.
   void EraseMessages(size_t i, bool only = false) {
-    const auto begin = chat_.messages.begin() + static_cast<std::ptrdiff_t>(chat_.messages.size() - MessagesFrom(i));
-    chat_.messages.erase(begin, only ? begin + 2 : chat_.messages.end());
+    const auto begin = messages().begin() + static_cast<std::ptrdiff_t>(messages().size() - MessagesFrom(i));
+    messages().erase(begin, only ? begin + 2 : messages().end());
   }
   // The messages of turn `i` and all later ones: two of each turn, after those that the chat began with.
   size_t MessagesFrom(size_t i) const {
-    const size_t first = !chat_.messages.empty() && chat_.messages[0]["role"] == "system" ? 1 : 0;
-    return chat_.messages.size() - std::min(chat_.messages.size(), first + 2 * i);
+    const size_t first = !messages().empty() && messages()[0]["role"] == "system" ? 1 : 0;
+    return messages().size() - std::min(messages().size(), first + 2 * i);
   }
 
   // Adds `message` and the answer to it to the chat.

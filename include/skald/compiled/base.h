@@ -15,6 +15,8 @@
 #include "skald/base/files/detail/small_file.h"
 #include "skald/base/files/detail/system_call.h"
 #include "skald/base/json/detail/json_tree.h"
+#include "skald/base/json/detail/json_value.h"
+#include "skald/base/json/detail/json_value_tree.h"
 #include "skald/base/json/detail/read_json.h"
 #include "skald/base/numbers/detail/byte_codec.h"
 #include "skald/base/numbers/detail/digest.h"

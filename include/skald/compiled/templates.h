@@ -9,7 +9,6 @@
 #include "skald/templates/detail/built_in.h"
 #include "skald/templates/detail/chat_template.h"
 #include "skald/templates/detail/published.h"
-#include "skald/templates/detail/variables.h"
 #include "skald/templates/syntax/detail/syntax.h"
 #include "skald/templates/values/detail/machine.h"
 #include "skald/templates/values/detail/value.h"

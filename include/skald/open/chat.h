@@ -14,8 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "skald/base/json/json_value.h"
 #include "skald/base/result.h"
 #include "skald/base/text/marked_text.h"
 #include "skald/open/generation_config.h"
@@ -41,11 +40,11 @@ struct Chat {
   /// Adds a message of nothing but text.
   void Add(Role role, std::string_view content);
 
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();  ///< {"role": ..., "content": ..., ...}
-  nlohmann::ordered_json tools;                                       ///< a list of tool descriptions, or null
-  nlohmann::ordered_json documents;                                   ///< a list, or null
-  /// "enable_thinking" and the like. Values from elsewhere, as "bos_token", are not among them.
-  nlohmann::ordered_json variables = nlohmann::ordered_json::object();
+  JsonValue messages = JsonValue::Array();  ///< {"role": ..., "content": ..., ...}
+  JsonValue tools;                          ///< a list of tool descriptions, or null
+  JsonValue documents;                      ///< a list, or null
+  /// An object: "enable_thinking" and the like. Values from elsewhere, as "bos_token", are not among them.
+  JsonValue variables = JsonValue::Object();
   bool add_generation_prompt = true;  ///< up to where the model answers
   /// The model goes on with the last message: the rendering ends with it, and has no generation prompt.
   bool continue_final_message = false;

@@ -11,6 +11,8 @@
 #ifndef SKALD_TEMPLATES_CHAT_TEMPLATE_H_
 #define SKALD_TEMPLATES_CHAT_TEMPLATE_H_
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,19 +20,17 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "skald/base/json/json_value.h"
 #include "skald/base/result.h"
 #include "skald/base/text/marked_text.h"
 #include "skald/templates/syntax/syntax.h"
 #include "skald/templates/values/machine.h"
-#include "skald/templates/variables.h"
 
 namespace skald {
 
-/// Variables of a rendering by name. Everything that they refer to must outlive the call. (JSON values cannot be copied
-/// or dismantled if memory runs out, so a rendering does neither.)
-using TemplateVariables = std::vector<std::pair<std::string_view, const nlohmann::ordered_json*>>;
+/// Variables of a rendering by name. An object of an empty name stands for its members. Everything that they refer to
+/// must outlive the call. (JSON values cannot be copied if memory runs out, so a rendering does not copy them.)
+using TemplateVariables = std::vector<std::pair<std::string_view, const JsonValue*>>;
 
 /// The settings of one rendering.
 struct RenderOptions {
@@ -43,9 +43,9 @@ struct ChatTemplateParts {
   std::string name = "chat template";  ///< for errors
   /// Other programs by name, as "tool_use", of models that publish several.
   std::vector<std::pair<std::string, std::string>> named_sources = {};
-  /// The spellings of special tokens by the names in kSpecialTokenNames; null for one that the model does not have. For
+  /// The spellings of special tokens by the names in kSpecialTokenNames; none for one that the model does not have. For
   /// names that are missing, the tokenizer is asked.
-  nlohmann::ordered_json special_tokens = nlohmann::ordered_json::object();
+  std::map<std::string, std::optional<std::string>, std::less<>> special_tokens = {};
   /// Whether it has no format at all: the model continues the text of the messages.
   bool only_continues = false;
   /// Whether a rendering that does not begin with the token that begins texts gets it nevertheless.
@@ -69,9 +69,9 @@ class ChatTemplate {
   static Result<ChatTemplate> Make(std::string_view source, ChatTemplateParts parts);
 
   /// Renders the template with `variables`, an object. Strings in them are the messages', but for special tokens
-  /// and well-known roles (variables.h). The program is the one named in `named_sources` or else the main one.
+  /// and well-known roles. The program is the one named in `named_sources` or else the main one.
   /// Errors: kInvalidArgument, with the line, for what the program complains of or cannot do; kOutOfRange for a limit.
-  Result<MarkedText> Render(const nlohmann::ordered_json& variables, const RenderOptions& options = {},
+  Result<MarkedText> Render(const JsonValue& variables, const RenderOptions& options = {},
                             std::string_view name = {}) const;
 
   /// The same with variables that do not lie in one object. The last one of a name counts.

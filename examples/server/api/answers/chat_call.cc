@@ -9,6 +9,7 @@
 #include "server/api/answers/turn.h"
 #include "server/api/request/entity_tag.h"
 #include "server/api/request/messages.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/open/tools/answer_filter.h"
 
 namespace skald::serve {
@@ -16,9 +17,9 @@ namespace {
 
 Chat ChatOf(const ChatCall& call, Json messages) {
   Chat chat;
-  chat.messages = std::move(messages);
-  if (!call.tools.tools.empty()) chat.tools = ToolsForTemplate(call.tools);
-  chat.variables = call.variables;
+  TreeOf(chat.messages) = std::move(messages);
+  if (!call.tools.tools.empty()) TreeOf(chat.tools) = ToolsForTemplate(call.tools);
+  TreeOf(chat.variables) = call.variables;
   return chat;
 }
 

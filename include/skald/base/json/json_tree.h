@@ -25,6 +25,7 @@ namespace skald::internal {
 
 /// Empties a value without allocating.
 void Dismantle(nlohmann::json& value) noexcept;
+void Dismantle(nlohmann::ordered_json& value) noexcept;
 
 /// Dismantles a value before it is destroyed: declare it right after the value.
 class JsonGuard {

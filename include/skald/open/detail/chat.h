@@ -8,17 +8,21 @@
 #include "skald/open/chat.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <optional>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "skald/base/inline.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 #include "skald/open/detail/final_message.h"
 #include "skald/templates/built_in.h"
-#include "skald/templates/variables.h"
+#include "skald/templates/special_tokens.h"
 #include "skald/tokenizers/stream_decoder.h"
 #include "skald/tokenizers/tokenizer_engine.h"
 
@@ -33,7 +37,7 @@ SKALD_INLINE void Chat::Add(Role role, std::string_view content) {
   nlohmann::ordered_json message = nlohmann::ordered_json::object();
   message["role"] = kRoles[static_cast<size_t>(role)];
   message["content"] = content;
-  messages.push_back(std::move(message));
+  TreeOf(messages).push_back(std::move(message));
 }
 
 SKALD_INLINE std::string_view GuessBuiltInTemplate(const Tokenizer& tokenizer) {
@@ -113,16 +117,17 @@ class ChatVariables {
       const auto known = parts.special_tokens.find(name);
       const auto piece = ids[i] ? tokenizer.IdToPiece(*ids[i]) : Result<std::string_view>("");
       if (known != parts.special_tokens.end() || !ids[i] || !piece) continue;
-      pieces_[i] = *piece;
-      list_.emplace_back(name, &pieces_[i]);
+      AddToken(name, *piece);
     }
-    Add(parts.special_tokens, /*with_null=*/false);
+    for (const auto& [name, spelling] : parts.special_tokens) {
+      if (spelling) AddToken(name, *spelling);
+    }
     list_.emplace_back("messages", &chat.messages);
     list_.emplace_back("tools", &chat.tools);
     list_.emplace_back("documents", &chat.documents);
-    add_generation_prompt_ = chat.add_generation_prompt && !chat.continue_final_message;
+    TreeOf(add_generation_prompt_) = chat.add_generation_prompt && !chat.continue_final_message;
     list_.emplace_back("add_generation_prompt", &add_generation_prompt_);
-    Add(chat.variables, /*with_null=*/true);
+    list_.emplace_back("", &chat.variables);
   }
   ChatVariables(const ChatVariables&) = delete;
   ChatVariables& operator=(const ChatVariables&) = delete;
@@ -130,23 +135,18 @@ class ChatVariables {
   const TemplateVariables& list() const { return list_; }
 
   // The spelling of BOS, or an empty text.
-  std::string_view Bos() const {
-    const auto bos =
-        std::find_if(list_.rbegin(), list_.rend(), [](const auto& variable) { return variable.first == "bos_token"; });
-    if (bos == list_.rend() || !bos->second->is_string()) return {};
-    return bos->second->get_ref<const std::string&>();
-  }
+  std::string_view Bos() const { return bos_; }
 
  private:
-  void Add(const nlohmann::ordered_json& variables, bool with_null) {
-    if (!variables.is_object()) return;
-    for (auto variable = variables.begin(); variable != variables.end(); ++variable) {
-      if (with_null || !variable.value().is_null()) list_.emplace_back(variable.key(), &variable.value());
-    }
+  void AddToken(std::string_view name, std::string_view spelling) {
+    TreeOf(tokens_.emplace_back()) = spelling;
+    list_.emplace_back(name, &tokens_.back());
+    if (name == "bos_token") bos_ = spelling;
   }
 
-  nlohmann::ordered_json pieces_[4];  // no objects or arrays, which could not be taken apart without memory
-  nlohmann::ordered_json add_generation_prompt_;
+  std::deque<JsonValue> tokens_;  // texts
+  JsonValue add_generation_prompt_;
+  std::string_view bos_;
   TemplateVariables list_;
 };
 
@@ -242,13 +242,13 @@ SKALD_INLINE Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const Cha
                   Concat({"the model has no chat template named ", QuotedName(chat.template_name)}));
     }
     if (Result<void> valid = internal::CheckPieces(tokenizer, parts); !valid) return Failure(valid.error());
-    if (Result<void> valid = internal::CheckMarks(parts, chat.messages); !valid) return Failure(valid.error());
-    if (Result<void> valid = internal::CheckVariables(chat.variables); !valid) return Failure(valid.error());
+    if (Result<void> valid = internal::CheckMarks(parts, TreeOf(chat.messages)); !valid) return Failure(valid.error());
+    if (Result<void> valid = internal::CheckVariables(TreeOf(chat.variables)); !valid) return Failure(valid.error());
     const internal::ChatVariables variables(tokenizer, parts, chat);
     const std::string_view name = chat.template_name;
     Result<MarkedText> text =
         chat_template.Render(variables.list(), chat.options, name.empty() && !chat.tools.is_null() ? "tool_use" : name);
-    if (text && chat.continue_final_message) text = internal::UpToFinalMessage(*text, chat.messages);
+    if (text && chat.continue_final_message) text = internal::UpToFinalMessage(*text, TreeOf(chat.messages));
     if (text && !parts.marks.empty()) text = internal::WithPlainMarks(*text, parts.marks);
     const std::string_view spelling = variables.Bos();
     if (!text || !parts.adds_bos || spelling.empty()) return text;

@@ -7,10 +7,14 @@
 
 #include "skald/templates/chat_template.h"
 
+#include <nlohmann/json.hpp>
+
 #include "skald/base/inline.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
+#include "skald/templates/detail/variables.h"
 #include "skald/templates/execution/detail/evaluator.h"
 #include "skald/templates/execution/detail/interpreter.h"
 #include "skald/templates/library/detail/finders.h"
@@ -44,17 +48,9 @@ SKALD_INLINE Result<ChatTemplate> ChatTemplate::Make(std::string_view source, Ch
   });
 }
 
-SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const nlohmann::ordered_json& variables,
-                                                     const RenderOptions& options, std::string_view name) const {
-  return NoThrow("the chat template", [&] {
-    TemplateVariables list;
-    if (variables.is_object()) {
-      for (auto variable = variables.begin(); variable != variables.end(); ++variable) {
-        list.emplace_back(variable.key(), &variable.value());
-      }
-    }
-    return Render(list, options, name);
-  });
+SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const JsonValue& variables, const RenderOptions& options,
+                                                     std::string_view name) const {
+  return NoThrow("the chat template", [&] { return Render(TemplateVariables{{"", &variables}}, options, name); });
 }
 
 SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const TemplateVariables& variables, const RenderOptions& options,
@@ -65,8 +61,16 @@ SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const TemplateVariables& va
     machine.now = options.now;
     internal::jinja::Interpreter interpreter(named == nullptr ? *content_->program : *named, machine);
     internal::jinja::VariableReader reader(machine);
+    const auto set = [&](std::string_view variable, const nlohmann::ordered_json& value) {
+      interpreter.SetVariable(variable, reader.ReadVariable(variable, value));
+    };
     for (const auto& [variable, value] : variables) {
-      interpreter.SetVariable(variable, reader.ReadVariable(variable, *value));
+      const nlohmann::ordered_json& tree = TreeOf(*value);
+      if (!variable.empty()) {
+        set(variable, tree);
+      } else if (tree.is_object()) {
+        for (auto member = tree.begin(); member != tree.end(); ++member) set(member.key(), member.value());
+      }
     }
     MarkedText text = interpreter.Render();
     if (machine.ok()) return text;

@@ -16,7 +16,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/templates/built_in.h"
-#include "skald/templates/variables.h"
+#include "skald/templates/special_tokens.h"
 
 namespace skald {
 
@@ -95,7 +95,8 @@ class PublishedTemplate {
       if (found == config.end()) continue;
       const Json token = found->is_object() ? found->value("content", Json()) : *found;
       if (!token.is_string() && !token.is_null()) return Complain(file, Concat({name, " must be a text"}));
-      parts_.special_tokens[std::string(name)] = token;
+      parts_.special_tokens[std::string(name)] =
+          token.is_string() ? std::optional(token.get<std::string>()) : std::nullopt;
     }
     const Json adds_bos = config.value("add_bos_token", Json());
     if (adds_bos.is_boolean()) parts_.adds_bos = adds_bos.get<bool>();

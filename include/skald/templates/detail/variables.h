@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/templates/variables.h.
+// The variables of a rendering, from JSON. Messages are the authors of texts in them, with two exceptions that
+// templates need: the spellings of special tokens, and the role of a message if it is one of the well-known words,
+// since there are templates that write '<|' + message.role + '|>'.
 
 #ifndef SKALD_TEMPLATES_DETAIL_VARIABLES_H_
 #define SKALD_TEMPLATES_DETAIL_VARIABLES_H_
 
-#include "skald/templates/variables.h"
-
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "skald/base/inline.h"
+#include <nlohmann/json.hpp>
+
 #include "skald/base/text/marked_text.h"
+#include "skald/templates/special_tokens.h"
+#include "skald/templates/values/machine.h"
+#include "skald/templates/values/value.h"
 
-namespace skald {
-
-namespace internal {
-
-namespace jinja {
+namespace skald::internal::jinja {
 
 constexpr bool IsWellKnownRole(std::string_view role) {
   constexpr std::string_view kRoles[] = {"system",         "developer", "user",       "assistant",
@@ -28,12 +31,31 @@ constexpr bool IsWellKnownRole(std::string_view role) {
   return std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles);
 }
 
-SKALD_INLINE Value VariableReader::ReadVariable(std::string_view name, const Json& json) {
+class VariableReader {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  explicit VariableReader(Machine& machine) : machine_(machine) {}
+
+  Value ReadVariable(std::string_view name, const Json& json);
+
+ private:
+  // `levels_to_role` is how deep a role would be: 2 for the list of messages, 1 for a message, 0 if there is none.
+  Value Read(const Json& json, int levels_to_role);
+
+  Value ReadArray(const Json& json, int levels_to_role);
+
+  Value ReadObject(const Json& json, int levels_to_role);
+
+  Machine& machine_;
+};
+
+inline Value VariableReader::ReadVariable(std::string_view name, const Json& json) {
   if (IsSpecialTokenName(name) && json.is_string()) return machine_.NewText(json.get_ref<const std::string&>());
   return Read(json, name == "messages" ? 2 : 0);
 }
 
-SKALD_INLINE Value VariableReader::Read(const Json& json, int levels_to_role) {
+inline Value VariableReader::Read(const Json& json, int levels_to_role) {
   const Machine::Level level(machine_);
   if (!level) return {};
   switch (json.type()) {
@@ -56,7 +78,7 @@ SKALD_INLINE Value VariableReader::Read(const Json& json, int levels_to_role) {
   }
 }
 
-SKALD_INLINE Value VariableReader::ReadArray(const Json& json, int levels_to_role) {
+inline Value VariableReader::ReadArray(const Json& json, int levels_to_role) {
   std::vector<Value> items;
   for (const Json& item : json) {
     if (!machine_.ok()) return {};
@@ -65,7 +87,7 @@ SKALD_INLINE Value VariableReader::ReadArray(const Json& json, int levels_to_rol
   return machine_.NewList(std::move(items));
 }
 
-SKALD_INLINE Value VariableReader::ReadObject(const Json& json, int levels_to_role) {
+inline Value VariableReader::ReadObject(const Json& json, int levels_to_role) {
   Value dict = machine_.NewDict();
   for (const auto& [name, item] : json.items()) {
     if (!machine_.ok()) return {};
@@ -78,8 +100,6 @@ SKALD_INLINE Value VariableReader::ReadObject(const Json& json, int levels_to_ro
   return dict;
 }
 
-}  // namespace jinja
-}  // namespace internal
-}  // namespace skald
+}  // namespace skald::internal::jinja
 
 #endif  // SKALD_TEMPLATES_DETAIL_VARIABLES_H_

@@ -13,11 +13,15 @@ namespace skald {
 
 namespace internal {
 
-SKALD_INLINE void Dismantle(nlohmann::json& value) noexcept {
+template <class Tree>
+void DismantleTree(Tree& value) noexcept {
   if (!value.is_structured()) return;
-  for (nlohmann::json& part : value) Dismantle(part);
+  for (Tree& part : value) DismantleTree(part);
   value.clear();
 }
+
+SKALD_INLINE void Dismantle(nlohmann::json& value) noexcept { DismantleTree(value); }
+SKALD_INLINE void Dismantle(nlohmann::ordered_json& value) noexcept { DismantleTree(value); }
 
 }  // namespace internal
 }  // namespace skald
