@@ -11,6 +11,7 @@
 
 #include "skald/families/detail/parse_gguf.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/files/gguf_json.h"
 #include "skald/weights/types/gguf_blocks.h"
 
 namespace skald {
@@ -45,7 +46,7 @@ void ReadFile(std::span<const std::byte> image) {
   if (!contents) return Require(!contents.error().message.empty());
   for (const GgufTensor& tensor : contents->tensors) ReadTensor(tensor, image);
   for (const auto& [name, array] : contents->metadata.arrays) VisitElements(array);
-  const auto models = ParseConfigGguf(contents->metadata.values, {.vocab_size = 7, .has_head = true});
+  const auto models = ParseConfigGguf(JsonOf(contents->metadata), {.vocab_size = 7, .has_head = true});
   Require(models ? !models->empty() : !models.error().message.empty());
 }
 

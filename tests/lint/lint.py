@@ -70,7 +70,7 @@ FOREIGN = re.compile(r"nlohmann/|hwy/|sentencepiece|oniguruma|zstd|xxh|hiredis|o
 # The headers whose subject is another library, for programs that use it too, and kernels, which Highway makes.
 OF_OTHER_LIBRARIES = re.compile(
     r"skald/(kernels/|base/json/(json_tree|json_value_tree|read_json)\.h|base/numbers/(bf16|packed_element)\.h|distributed/communicators/mpi_ranks\.h|compiled(/|\.h)"
-    r"|open/|templates/|tokenizers/|weights/files/|families/gguf_config\.h)")
+    r"|weights/files/gguf_json\.h)")
 # Details that the definitions of every room may include.
 SHARED_DETAILS = "skald/base/json/detail/"
 INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+#endif", re.MULTILINE)

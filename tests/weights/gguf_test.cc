@@ -3,6 +3,7 @@
 // The reader of GGUF files: what it reads, and what it refuses.
 
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/files/gguf_json.h"
 
 #include <cmath>
 #include <cstdint>
@@ -25,7 +26,7 @@ nlohmann::json JsonOf(const GgufArray& array) {
   nlohmann::json json = nlohmann::json::array();
   array.ForEach([&json](const GgufValue& value) {
     const auto* const inner = std::get_if<GgufArray>(&value);
-    json.push_back(inner != nullptr ? JsonOf(*inner) : std::get<nlohmann::json>(value));
+    json.push_back(inner != nullptr ? JsonOf(*inner) : skald::JsonOf(std::get<GgufScalar>(value)));
     return true;
   });
   return json;
@@ -74,7 +75,7 @@ TEST_CASE("Values of all types are read") {
   const std::string image = GgufImage(values, {});  // what arrays refer to
   const Result<GgufContents> contents = Parse(image);
   REQUIRE(contents);
-  const nlohmann::json& read = contents->metadata.values;
+  const nlohmann::json read = skald::JsonOf(contents->metadata);
   CHECK(read.size() == values.count());
   CHECK(read["u8"] == 200);
   CHECK(read["i8"] == -3);

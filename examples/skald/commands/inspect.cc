@@ -26,6 +26,7 @@
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/files/gguf_json.h"
 #include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packed_files/packed_file.h"
 
@@ -42,6 +43,7 @@ std::string Shortened(std::string text) {
 std::string Show(const nlohmann::json& value) {
   return Shortened(value.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace));
 }
+std::string Show(const GgufScalar& value) { return Show(JsonOf(value)); }
 std::string Show(const GgufArray& array) {
   std::string text;
   array.ForEach([&text](const GgufValue& element) {
@@ -135,7 +137,7 @@ void InspectCheckpoint(const OpenedModel& model, const Checkpoint& checkpoint) {
   std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
   if (gguf != nullptr) {
     std::cout << "metadata:\n";
-    for (const auto& [name, value] : gguf->metadata().values.items()) {
+    for (const auto& [name, value] : JsonOf(gguf->metadata()).items()) {
       const std::string shown = QuotedName(name);
       std::cout << "  " << shown.substr(1, shown.size() - 2) << " = ";
       const GgufArray* const array = gguf->metadata().Array(name);

@@ -16,6 +16,7 @@
 #include "skald/weights/files/detail/checkpoint.h"
 #include "skald/weights/files/detail/gguf.h"
 #include "skald/weights/files/detail/gguf_cursor.h"
+#include "skald/weights/files/detail/gguf_json.h"
 #include "skald/weights/files/detail/gguf_metadata.h"
 #include "skald/weights/files/detail/gguf_types.h"
 #include "skald/weights/files/detail/mapped_file.h"

@@ -8,10 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "skald/families/detail/family_rows.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/weights/files/gguf_metadata.h"
 
 namespace skald::internal {
 
@@ -65,9 +64,8 @@ inline const GgufArchitecture* FindArchitecture(std::string_view name) {
 }
 
 /// Returns the architecture that the metadata of a GGUF file name, or null. Nothing is allocated.
-inline const GgufArchitecture* ArchitectureIn(const nlohmann::json& metadata) {
-  const auto found = metadata.find("general.architecture");
-  const auto* const name = found == metadata.end() ? nullptr : found->get_ptr<const std::string*>();
+inline const GgufArchitecture* ArchitectureIn(const GgufMetadata& metadata) {
+  const auto* const name = metadata.Get<std::string>("general.architecture");
   return name == nullptr ? nullptr : FindArchitecture(std::string_view(*name));
 }
 

@@ -21,6 +21,7 @@
 #include "skald/base/text/message.h"
 #include "skald/families/detail/parse_gguf.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/weights/files/gguf_json.h"
 #include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/packing/pack.h"
@@ -58,19 +59,18 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
   return facts;
 }
 
-// Returns the values of metadata, with the arrays that have an element for each layer at most: files say by them in
-// what layers differ.
-inline nlohmann::json WithShortArrays(const GgufMetadata& metadata) {
-  nlohmann::json values = metadata.values;
+// Adds the values of metadata to an object, with the arrays that have an element for each layer at most: files say by
+// them in what layers differ.
+inline void AddWithShortArrays(const GgufMetadata& metadata, nlohmann::json& values) {
+  AddJsonOf(metadata, values);
   for (const auto& [name, array] : metadata.arrays) {
     if (array.size() > kMaxLayers) continue;
     nlohmann::json& elements = values[name];
     array.ForEach([&](const GgufValue& element) {
-      if (const auto* single = std::get_if<nlohmann::json>(&element)) elements.push_back(*single);
+      if (const auto* single = std::get_if<GgufScalar>(&element)) elements.push_back(JsonOf(*single));
       return true;
     });
   }
-  return values;
 }
 
 }  // namespace internal
@@ -78,8 +78,9 @@ inline nlohmann::json WithShortArrays(const GgufMetadata& metadata) {
 SKALD_INLINE Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file) {
   return NoThrow("a GGUF file", [&]() -> Result<std::vector<DescribedModel>> {
     SKALD_ASSIGN(const auto facts, internal::FactsOfTensors(file));
-    nlohmann::json metadata = internal::WithShortArrays(file.metadata());
+    nlohmann::json metadata = nlohmann::json::object();
     const internal::JsonGuard guard(metadata);
+    internal::AddWithShortArrays(file.metadata(), metadata);
     Result<std::vector<DescribedModel>> models = ParseConfigGguf(metadata, facts);
     if (!models || facts.vocab_size > 0) return models;
     return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");

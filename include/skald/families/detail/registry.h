@@ -114,7 +114,7 @@ inline constexpr auto kAllTensors = [] {
 SKALD_INLINE std::span<const TensorNames> KnownTensorNames() { return kAllTensors; }
 
 inline const GgufArchitecture* ArchitectureOf(const Checkpoint& checkpoint) {
-  return checkpoint.gguf() == nullptr ? nullptr : ArchitectureIn(checkpoint.gguf()->metadata().values);
+  return checkpoint.gguf() == nullptr ? nullptr : ArchitectureIn(checkpoint.gguf()->metadata());
 }
 
 // Whether the converter that wrote a file laid rows that RoPE turns together side by side.
@@ -143,7 +143,7 @@ SKALD_INLINE std::span<const std::string_view> FactsNotInGguf(std::string_view m
   return type == nullptr ? std::span<const std::string_view>() : type->untold;
 }
 
-SKALD_INLINE bool ReadsArchitecture(const GgufFile& file) { return ArchitectureIn(file.metadata().values) != nullptr; }
+SKALD_INLINE bool ReadsArchitecture(const GgufFile& file) { return ArchitectureIn(file.metadata()) != nullptr; }
 
 SKALD_INLINE Result<void> CheckConverter(const Checkpoint& checkpoint, std::span<const Assumption> assumptions) {
   const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);

@@ -15,6 +15,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/templates/published.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/files/gguf_json.h"
 #include "skald/weights/packed_files/packed_file.h"
 
 namespace skald {
@@ -27,13 +28,10 @@ inline Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::strin
     if (auto config = TokenizerConfigFromGguf(metadata)) return *std::move(config);
   }
   if (name == "config.json") {
-    const nlohmann::json& values = metadata.values;
-    const auto architecture = values.find("general.architecture");
-    const bool has_name = architecture != values.end() && architecture->is_string();
-    const auto context =
-        has_name ? values.find(architecture->get_ref<const std::string&>() + ".context_length") : values.end();
-    if (context != values.end() && context->is_number()) {
-      return nlohmann::json{{"max_position_embeddings", *context}}.dump();
+    const auto* const architecture = metadata.Get<std::string>("general.architecture");
+    const std::string context = (architecture == nullptr ? "" : *architecture) + ".context_length";
+    if (architecture != nullptr && metadata.Number(context)) {
+      return nlohmann::json{{"max_position_embeddings", JsonOf(metadata.values.find(context)->second)}}.dump();
     }
   }
   return Fail(ErrorCode::kNotFound, "its metadata have nothing of a " + std::string(name));

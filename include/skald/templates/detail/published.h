@@ -8,6 +8,7 @@
 #include "skald/templates/published.h"
 
 #include <utility>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -124,27 +125,27 @@ SKALD_INLINE std::optional<std::string> TokenizerConfigFromGguf(const GgufMetada
     entry["template"] = source;
     templates.push_back(std::move(entry));
   };
-  for (const auto& [name, value] : metadata.values.items()) {
-    if (!name.starts_with(kTemplate) || !value.is_string()) continue;
+  for (const auto& [name, value] : metadata.values) {
+    const auto* const source = std::get_if<std::string>(&value);
+    if (!name.starts_with(kTemplate) || source == nullptr) continue;
     const std::string_view rest = std::string_view(name).substr(kTemplate.size());
-    if (rest.empty()) add("default", value.get_ref<const std::string&>());
-    if (rest.starts_with('.')) add(rest.substr(1), value.get_ref<const std::string&>());
+    if (rest.empty()) add("default", *source);
+    if (rest.starts_with('.')) add(rest.substr(1), *source);
   }
   if (templates.empty()) return std::nullopt;
   // Files with SentencePiece tokenizers begin texts with BOS unless they say otherwise.
-  const auto model = metadata.values.find("tokenizer.ggml.model");
-  const auto adds_bos = metadata.values.find("tokenizer.ggml.add_bos_token");
-  const bool is_said = adds_bos != metadata.values.end() && adds_bos->is_boolean();
+  const auto* const model = metadata.Get<std::string>("tokenizer.ggml.model");
+  const auto* const adds_bos = metadata.Get<bool>("tokenizer.ggml.add_bos_token");
   Json config = Json::object();
   config["chat_template"] = std::move(templates);
-  config["add_bos_token"] = is_said ? adds_bos->get<bool>() : model != metadata.values.end() && *model == "llama";
+  config["add_bos_token"] = adds_bos != nullptr ? *adds_bos : model != nullptr && *model == "llama";
   return config.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 SKALD_INLINE Result<std::optional<ChatTemplate>> ChatTemplateFromGguf(const GgufMetadata& metadata) {
-  const auto said = metadata.values.find("tokenizer.chat_template");
+  const auto* const said = metadata.Get<std::string>("tokenizer.chat_template");
   for (const internal::BuiltInSource& built_in : internal::BuiltInSources()) {
-    if (said != metadata.values.end() && *said == built_in.name) return BuiltInTemplate(built_in.name);
+    if (said != nullptr && *said == built_in.name) return BuiltInTemplate(built_in.name);
   }
   return ChatTemplateFromFiles([&](std::string_view name) -> Result<std::string> {
     const auto config = name == "tokenizer_config.json" ? TokenizerConfigFromGguf(metadata) : std::nullopt;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the metadata of a GGUF file, names with values of thirteen types. Arrays, which can be as large as the file,
-// stay in place and are decoded element by element on demand. Other values become members of a JSON object. JSON
-// represents them without loss: it distinguishes signed and unsigned integers and doubles, and its strings can hold any
-// bytes.
+// stay in place and are decoded element by element on demand.
 
 #ifndef SKALD_WEIGHTS_FILES_GGUF_METADATA_H_
 #define SKALD_WEIGHTS_FILES_GGUF_METADATA_H_
@@ -12,12 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
-
-#include <nlohmann/json.hpp>
 
 #include "skald/weights/files/gguf_cursor.h"
 
@@ -42,8 +39,11 @@ enum class GgufValueType : uint32_t {
 
 class GgufArray;
 
-/// A number, a truth value or a string, as JSON; or an array.
-using GgufValue = std::variant<nlohmann::json, GgufArray>;
+/// A number, a truth value or a string of any bytes. Integers are widened to 64 bits, floats to doubles.
+using GgufScalar = std::variant<bool, uint64_t, int64_t, double, std::string>;
+
+/// A value of metadata.
+using GgufValue = std::variant<GgufScalar, GgufArray>;
 
 /// A view of an array that was checked: its elements can all be decoded.
 class GgufArray {
@@ -68,14 +68,21 @@ class GgufArray {
 
 /// The metadata of a file. Refers to the file's bytes, which must outlive it.
 struct GgufMetadata {
-  GgufMetadata() = default;
-  GgufMetadata(GgufMetadata&&) = default;
-  GgufMetadata& operator=(GgufMetadata&&) = default;
-  ~GgufMetadata();
+  std::map<std::string, GgufScalar, std::less<>> values;  ///< by names like "llama.block_count"
+  std::map<std::string, GgufArray, std::less<>> arrays;   ///< likewise
 
-  /// An object of names like "llama.block_count". Arrays are empty in it.
-  nlohmann::json values = nlohmann::json::object();
-  std::map<std::string, GgufArray, std::less<>> arrays;  ///< by the same names
+  /// Returns the value of that name if it is a T, a type of GgufScalar, and null if not.
+  template <class T>
+  const T* Get(std::string_view name) const {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : std::get_if<T>(&found->second);
+  }
+
+  /// Returns the value of that name if it is a number, of any type.
+  std::optional<double> Number(std::string_view name) const;
+
+  /// Whether there is a value or an array of that name.
+  bool Contains(std::string_view name) const;
 
   /// Returns null if there is no array of that name.
   const GgufArray* Array(std::string_view name) const;

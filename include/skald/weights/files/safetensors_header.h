@@ -11,8 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 namespace skald {
 
 /// One tensor in the header. Offsets are bytes from the start of the data section.
@@ -24,10 +22,6 @@ struct SafetensorsEntry {
 };
 
 namespace internal {
-
-/// Reads an array of non-negative integers. Returns false for anything else: negative, fractional,
-/// beyond 64 bits.
-bool ReadSizes(const nlohmann::json& value, std::vector<uint64_t>& sizes);
 
 /// Appends the entries of `header`, sorted by name. Returns "" or a complaint that names the tensor.
 std::string ReadSafetensorsHeader(std::string_view header, std::vector<SafetensorsEntry>& entries);

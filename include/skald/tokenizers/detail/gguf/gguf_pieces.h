@@ -18,6 +18,7 @@
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/result.h"
+#include "skald/weights/files/gguf_json.h"
 #include "skald/weights/files/gguf_metadata.h"
 
 namespace skald::internal {
@@ -33,8 +34,11 @@ class GgufTokenizerReader {
   // `metadata` must outlive the reader.
   explicit GgufTokenizerReader(const GgufMetadata& metadata)
       : metadata_(metadata), fields_(&values_, nullptr, std::string(kGgufTokenizer), &error_) {
-    for (const auto& [name, value] : metadata.values.items()) {
-      if (name.starts_with(kGgufTokenizer)) values_[name.substr(kGgufTokenizer.size())] = value;
+    for (const auto& [name, value] : metadata.values) {
+      if (name.starts_with(kGgufTokenizer)) values_[name.substr(kGgufTokenizer.size())] = JsonOf(value);
+    }
+    for (const auto& [name, array] : metadata.arrays) {
+      if (name.starts_with(kGgufTokenizer)) values_[name.substr(kGgufTokenizer.size())] = nlohmann::json::array();
     }
   }
   GgufTokenizerReader(const GgufTokenizerReader&) = delete;
@@ -65,8 +69,8 @@ class GgufTokenizerReader {
     size_t taken = 0;
     if (array->size() == count) {
       array->ForEach([&](const GgufValue& element) {
-        const auto* const value = std::get_if<nlohmann::json>(&element);
-        const bool is_right = value != nullptr && take(taken, *value);
+        const auto* const value = std::get_if<GgufScalar>(&element);
+        const bool is_right = value != nullptr && take(taken, JsonOf(*value));
         taken += is_right;
         return is_right;
       });

@@ -10,8 +10,6 @@
 #include <cmath>
 #include <system_error>
 
-#include <nlohmann/json.hpp>
-
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -70,19 +68,18 @@ SKALD_INLINE Result<AdapterFile> AdapterFile::OpenGguf(const std::filesystem::pa
     return file.Refuse(ErrorCode::kUnsupported,
                        "expected an adapter: a folder with adapter_config.json, or a GGUF file");
   }
-  const nlohmann::json& values = file.checkpoint_.gguf()->metadata().values;
+  const GgufMetadata& metadata = file.checkpoint_.gguf()->metadata();
   constexpr std::pair<const char*, const char*> kFacts[] = {{"general.type", "adapter"}, {"adapter.type", "lora"}};
   for (const auto& [name, wanted] : kFacts) {
-    const auto found = values.find(name);
-    if (found != values.end() && *found == wanted) continue;
+    const auto* const found = metadata.Get<std::string>(name);
+    if (found != nullptr && *found == wanted) continue;
     return file.Refuse(ErrorCode::kUnsupported,
                        Concat({"not an adapter: its metadata lack ", name, " = \"", wanted, "\""}));
   }
-  if (values.contains("adapter.alora.invocation_tokens")) {
+  if (metadata.Contains("adapter.alora.invocation_tokens")) {
     return file.Refuse(ErrorCode::kUnsupported, "the adapter begins at certain tokens (adapter.alora)");
   }
-  const auto alpha = values.find("adapter.lora.alpha");
-  const double numerator = alpha != values.end() && alpha->is_number() ? alpha->get<double>() : 0.0;
+  const double numerator = metadata.Number("adapter.lora.alpha").value_or(0.0);
   if (!(std::abs(numerator) <= 1e30)) {
     return file.Refuse(ErrorCode::kDataLoss, "adapter.lora.alpha is not finite, expected a number up to 1e30");
   }

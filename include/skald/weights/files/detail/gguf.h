@@ -13,8 +13,6 @@
 #include <limits>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
@@ -75,11 +73,12 @@ inline GgufTensor ReadGgufTensor(GgufCursor& cursor, uint64_t index) {
   return tensor;
 }
 
-inline uint64_t ReadGgufAlignment(const nlohmann::json& metadata, GgufCursor& cursor) {
+inline uint64_t ReadGgufAlignment(const GgufMetadata& metadata, GgufCursor& cursor) {
   constexpr uint64_t kDefault = 32, kLargest = 1 << 20;
-  const auto value = metadata.find("general.alignment");
-  if (value == metadata.end()) return kDefault;
-  const uint64_t alignment = value->is_number_unsigned() ? value->get<uint64_t>() : 0;
+  constexpr std::string_view kName = "general.alignment";
+  if (!metadata.Contains(kName)) return kDefault;
+  const auto* const value = metadata.Get<uint64_t>(kName);
+  const uint64_t alignment = value == nullptr ? 0 : *value;
   if (std::has_single_bit(alignment) && alignment <= kLargest) return alignment;
   cursor.Complain(Concat({"metadata 'general.alignment' must be a power of two up to ", std::to_string(kLargest)}));
   return kDefault;
@@ -142,7 +141,7 @@ SKALD_INLINE GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor&
   for (uint64_t i = 0; i < num_tensors && cursor.ok(); ++i) {
     contents.tensors.push_back(ReadGgufTensor(cursor, i));
   }
-  const uint64_t alignment = ReadGgufAlignment(contents.metadata.values, cursor);
+  const uint64_t alignment = ReadGgufAlignment(contents.metadata, cursor);
   if (cursor.ok()) CheckGgufNames(contents.tensors, cursor);
   if (cursor.ok()) PlaceGgufTensors(alignment, image.size(), contents.tensors, cursor);
   return contents;

@@ -7,15 +7,24 @@
 
 #include "skald/weights/files/gguf_metadata.h"
 
+#include <iterator>
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/base/json/json_tree.h"
 #include "skald/base/text/message.h"
 
 namespace skald {
 
-SKALD_INLINE GgufMetadata::~GgufMetadata() { internal::Dismantle(values); }
+SKALD_INLINE std::optional<double> GgufMetadata::Number(std::string_view name) const {
+  if (const auto* const number = Get<uint64_t>(name)) return static_cast<double>(*number);
+  if (const auto* const number = Get<int64_t>(name)) return static_cast<double>(*number);
+  if (const auto* const number = Get<double>(name)) return *number;
+  return std::nullopt;
+}
+
+SKALD_INLINE bool GgufMetadata::Contains(std::string_view name) const {
+  return values.contains(name) || arrays.contains(name);
+}
 
 SKALD_INLINE const GgufArray* GgufMetadata::Array(std::string_view name) const {
   const auto found = arrays.find(name);
@@ -76,37 +85,36 @@ inline GgufArray ReadGgufArray(GgufCursor& cursor, std::string_view name, size_t
 }
 
 SKALD_INLINE GgufValue ReadGgufValue(GgufCursor& cursor, GgufValueType type, std::string_view name, size_t nesting) {
-  using Json = nlohmann::json;
   switch (type) {
     case GgufValueType::kUint8:
-      return Json(cursor.Number<uint8_t>(name));
+      return GgufScalar(uint64_t{cursor.Number<uint8_t>(name)});
     case GgufValueType::kInt8:
-      return Json(cursor.Number<int8_t>(name));
+      return GgufScalar(int64_t{cursor.Number<int8_t>(name)});
     case GgufValueType::kUint16:
-      return Json(cursor.Number<uint16_t>(name));
+      return GgufScalar(uint64_t{cursor.Number<uint16_t>(name)});
     case GgufValueType::kInt16:
-      return Json(cursor.Number<int16_t>(name));
+      return GgufScalar(int64_t{cursor.Number<int16_t>(name)});
     case GgufValueType::kUint32:
-      return Json(cursor.Number<uint32_t>(name));
+      return GgufScalar(uint64_t{cursor.Number<uint32_t>(name)});
     case GgufValueType::kInt32:
-      return Json(cursor.Number<int32_t>(name));
+      return GgufScalar(int64_t{cursor.Number<int32_t>(name)});
     case GgufValueType::kFloat32:
-      return Json(cursor.Number<float>(name));
+      return GgufScalar(double{cursor.Number<float>(name)});
     case GgufValueType::kBool:
-      return Json(ReadGgufBool(cursor, name));
+      return GgufScalar(ReadGgufBool(cursor, name));
     case GgufValueType::kString:
-      return Json(std::string(cursor.String(name)));
+      return GgufScalar(std::string(cursor.String(name)));
     case GgufValueType::kArray:
       return ReadGgufArray(cursor, name, nesting);
     case GgufValueType::kUint64:
-      return Json(cursor.Number<uint64_t>(name));
+      return GgufScalar(uint64_t{cursor.Number<uint64_t>(name)});
     case GgufValueType::kInt64:
-      return Json(cursor.Number<int64_t>(name));
+      return GgufScalar(int64_t{cursor.Number<int64_t>(name)});
     case GgufValueType::kFloat64:
-      return Json(cursor.Number<double>(name));
+      return GgufScalar(cursor.Number<double>(name));
   }
   (void)LeastGgufBytes(cursor, type, name);
-  return Json();
+  return GgufScalar();
 }
 
 SKALD_INLINE GgufMetadata ReadGgufMetadata(GgufCursor& cursor, uint64_t count) {
@@ -122,10 +130,12 @@ SKALD_INLINE GgufMetadata ReadGgufMetadata(GgufCursor& cursor, uint64_t count) {
     GgufValue value = ReadGgufValue(cursor, type, shown);
     if (!cursor.ok()) break;
     const GgufArray* const array = std::get_if<GgufArray>(&value);
-    if (array != nullptr) metadata.arrays.emplace(name, *array);
-    auto single = array != nullptr ? nlohmann::json::array() : std::get<nlohmann::json>(std::move(value));
-    if (metadata.values.emplace(std::move(name), std::move(single)).second) continue;
-    cursor.Complain(Concat({shown, " is there twice"}));
+    if (metadata.Contains(name)) cursor.Complain(Concat({shown, " is there twice"}));
+    if (array != nullptr) {
+      metadata.arrays.emplace(std::move(name), *array);
+    } else {
+      metadata.values.emplace(std::move(name), std::get<GgufScalar>(std::move(value)));
+    }
   }
   return metadata;
 }

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "skald/base/inline.h"
 #include "skald/base/json/detail/strict_json.h"
 #include "skald/base/json/json_tree.h"
@@ -19,7 +21,8 @@ namespace skald {
 
 namespace internal {
 
-SKALD_INLINE bool ReadSizes(const nlohmann::json& value, std::vector<uint64_t>& sizes) {
+// Reads an array of non-negative integers. Returns false for anything else: negative, fractional, beyond 64 bits.
+inline bool ReadSizes(const nlohmann::json& value, std::vector<uint64_t>& sizes) {
   if (!value.is_array()) return false;
   for (const nlohmann::json& size : value) {
     if (!size.is_number_unsigned()) return false;
