@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/base/threads/float_environment.h"
+#include "hwy/detect_compiler_arch.h"
 
 #include <cfenv>
 #include <initializer_list>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "hwy/detect_compiler_arch.h"
 #include "skald/families/config_json.h"
 #include "skald/families/detail/parse_gguf.h"
 #include "skald/families/spec_json.h"

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "skald/families/llama/llama.h"
+#include "skald/kernels/kernels.h"
 #include "skald/skald.h"
 
 struct TinyConfig : skald::LlamaFamily {
