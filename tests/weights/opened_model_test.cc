@@ -51,7 +51,7 @@ TEST_CASE("All that is read of a GGUF file is of one opening") {
   Replace(path, "no model");
   CHECK_FALSE(OpenedModel::Open(path)->is_whole());
   const OpenedModel copy = *opened;
-  CHECK(copy.gguf()->metadata().values["general.architecture"] == "of-a-user");
+  CHECK(*copy.gguf()->metadata().Get<std::string>("general.architecture") == "of-a-user");
   CHECK((*copy.checkpoint())->tensors().size() == (*opened->checkpoint())->tensors().size());
   const auto weights = LoadWeights(copy, spec, "tiny");
   REQUIRE(weights);
