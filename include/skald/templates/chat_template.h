@@ -28,8 +28,9 @@
 
 namespace skald {
 
-/// Variables of a rendering by name. An object of an empty name stands for its members. Everything that they refer to
-/// must outlive the call. (JSON values cannot be copied if memory runs out, so a rendering does not copy them.)
+/// Variables of a rendering by name. The members of an object of an empty name are variables. Everything that they
+/// refer to must outlive the call. (JSON values cannot be copied if memory runs out, so a rendering does not copy
+/// them.)
 using TemplateVariables = std::vector<std::pair<std::string_view, const JsonValue*>>;
 
 /// The settings of one rendering.

@@ -23,14 +23,16 @@ class JsonValue {
  public:
   /// Null.
   JsonValue() noexcept;
+  /// A copy of all content. Throws std::bad_alloc.
   JsonValue(const JsonValue& other);
   JsonValue(JsonValue&& other) noexcept;
   JsonValue& operator=(const JsonValue& other);
   JsonValue& operator=(JsonValue&& other) noexcept;
   ~JsonValue();
 
-  /// An object or array without content.
+  /// Returns an object without members. Throws std::bad_alloc.
   static JsonValue Object();
+  /// Returns an array without elements. Throws std::bad_alloc.
   static JsonValue Array();
 
   /// Returns the value of a text (RFC 8259). Of a name that an object gives twice, the last value counts. Errors:
@@ -40,6 +42,7 @@ class JsonValue {
   /// Returns the value as a text; bytes that are not UTF-8 are replaced in it.
   std::string Text() const;
 
+  /// Whether it is null.
   bool is_null() const;
 
  private:
