@@ -64,13 +64,15 @@ FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/base/text/marked_text.h"}
 DESCRIPTIONS = ["layers/kinds/**/*.h", "layers/norms/*.h", "layers/spec/*.h", "layers/model_spec.h",
                 "layers/standard_layers.h", "families/*.h", "families/*/*.h"]
 ARITHMETIC = re.compile(r"skald/(kernels/|layers/run/(?!rows\.h|scratch_pieces\.h)|base/threads/)|hwy/(?!base\.h)")
-# Public headers parse no other library's headers, however far away, once a program is compiled of many sources: a program
-# that has the compiled library needs none of them. These are the ones that the definitions need.
+# Public headers parse no other library's headers, however far away, once a program is compiled of many sources: a
+# program that has the compiled library needs none of them. These are the ones that the definitions need.
 FOREIGN = re.compile(r"nlohmann/|hwy/|sentencepiece|oniguruma|zstd|xxh|hiredis|openssl/|mpi\.h|curl/|boost/")
-# The headers whose subject is another library, for programs that use it too, and kernels, which Highway makes.
+# The headers whose subject is another library, for programs that use it too; kernels, which Highway makes; and tools,
+# whose schemas are still trees of nlohmann-json.
 OF_OTHER_LIBRARIES = re.compile(
-    r"skald/(kernels/|base/json/(json_tree|json_value_tree|read_json)\.h|base/numbers/(bf16|packed_element)\.h|distributed/communicators/mpi_ranks\.h|compiled(/|\.h)"
-    r"|weights/files/gguf_json\.h)")
+    r"skald/(kernels/|compiled(/|\.h)|base/json/(json_tree|json_value_tree|read_json)\.h"
+    r"|base/numbers/(bf16|packed_element)\.h|weights/files/gguf_json\.h|distributed/communicators/mpi_ranks\.h"
+    r"|open/tools/(tools|answer_filter|output_parser)\.h)")
 # Details that the definitions of every room may include.
 SHARED_DETAILS = "skald/base/json/detail/"
 INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+#endif", re.MULTILINE)
