@@ -263,8 +263,9 @@ class Conversation {
   // The tokens of a conversation of the last message and the system's alone.
   Result<size_t> TokensOfMessageAlone() const {
     Chat alone = chat_;
-    const size_t first = chat_.messages.size() > 1 && chat_.messages[0]["role"] == "system" ? 1 : 0;
-    alone.messages.erase(alone.messages.begin() + static_cast<std::ptrdiff_t>(first), alone.messages.end() - 1);
+    nlohmann::ordered_json& kept = TreeOf(alone.messages);
+    const size_t first = kept.size() > 1 && kept[0]["role"] == "system" ? 1 : 0;
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(first), kept.end() - 1);
     SKALD_ASSIGN(const auto ids, EncodeChat(tokenizer_, template_, alone));
     return ids.size();
   }
