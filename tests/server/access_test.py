@@ -191,7 +191,7 @@ class Keys(unittest.TestCase):
 class Warnings(unittest.TestCase):
     def warns(self, *arguments):
         with RunningServer(PROGRAM, "--max-context", "512", *arguments, wait=False) as server:
-            return any("ANYBODY" in line for line in server.log)
+            return any("ANY CLIENT" in line for line in server.log)
 
     def test_a_server_for_strangers_says_so(self):
         self.assertTrue(self.warns("--host", "0.0.0.0"))

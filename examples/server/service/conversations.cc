@@ -134,7 +134,7 @@ void Conversations::ForgetOld() {
   RemoveFiles(old);
 }
 
-// What cannot be removed is found again at the next start.
+// A file that cannot be removed is found again at the next start.
 void Conversations::RemoveFiles(const std::vector<Key>& keys) {
   std::error_code ignored;
   if (folder_.empty()) return;
@@ -159,7 +159,7 @@ Result<std::optional<std::string>> Conversations::Text(const Key& key, bool only
   }
   auto text = only_facts ? ReadFront(FileOf(key), kMostFactsBytes) : ReadSmallFile(FileOf(key), kMostBytes);
   if (text && only_facts && text->find('\n') == text->npos) text = ReadSmallFile(FileOf(key), kMostBytes);
-  // Whoever reads does not hold up who deletes.
+  // A read does not hold up a deletion, so the file may be gone by now.
   if (!text && text.error().code == ErrorCode::kNotFound) return std::nullopt;
   if (!text) return FileTrouble(text.error());
   return *std::move(text);
@@ -378,7 +378,7 @@ Result<Conversation> Conversations::EndTurn(const std::string& tenant, const std
       const std::lock_guard lock(mutex_);
       ConversationEntry* const entry = index_.Find(key);
       if (entry == nullptr || entry->turn != turn) return Changed(id);
-      entry->turn = 0;  // whatever comes of it: nobody else would end it
+      entry->turn = 0;  // even if the rest fails: no other call would end it
     }
     SKALD_ASSIGN(auto conversation, Read(key));
     edit(conversation);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversations: chats that the server keeps under names, so that they can be gone on with, forked and taken back from
-// anywhere. What is kept is what was said; the state that it was computed to is in the prompt cache, found by its
-// tokens. With a folder each conversation is a file there, which is whole at every moment and read when it is asked
-// for.
+// Conversations: chats that the server keeps under names, so that clients can continue, fork and take them back from
+// anywhere. Only their messages are kept; the state that was computed for these is in the prompt cache, found by its
+// tokens. With a folder, each conversation is a file there. The file is whole at every moment, and is read when the
+// conversation is asked for.
 
 #ifndef SKALD_EXAMPLES_SERVER_SERVICE_CONVERSATIONS_H_
 #define SKALD_EXAMPLES_SERVER_SERVICE_CONVERSATIONS_H_
@@ -26,9 +26,9 @@
 
 namespace skald::serve {
 
-// Safe for concurrent calls. `tenant` is whose a conversation is; nobody sees those of another. Errors: kNotFound for
-// one that there is not; kFailedPrecondition where it was changed meanwhile; kResourceExhausted where the tenant's
-// limit or the disk is full; kDataLoss where the file system refuses. After an error nothing has changed.
+// Safe for concurrent calls. `tenant` owns a conversation; no tenant sees those of another. Errors: kNotFound if there
+// is no such conversation; kFailedPrecondition if it was changed meanwhile; kResourceExhausted if the tenant's limit is
+// reached or the disk is full; kDataLoss if the file system refuses. After an error nothing has changed.
 class Conversations {
  public:
   using Tell = std::function<void(const std::string&)>;  // gets warnings for people; called from any thread
@@ -80,7 +80,8 @@ class Conversations {
   void RemoveFiles(const std::vector<Key>& keys);
   void PassOver(const Key& key, const std::string& why);
 
-  // What is kept under a key, at most `most` bytes of it. Nothing where there is none.
+  // The text that is kept under a key, or nothing if there is none. With `only_facts` it may lack all but its first
+  // line.
   Result<std::optional<std::string>> Text(const Key& key, bool only_facts);
   Result<Conversation> Read(const Key& key);
   std::optional<ConversationFacts> Facts(const Key& key);

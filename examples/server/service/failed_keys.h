@@ -16,16 +16,17 @@
 
 namespace skald::serve {
 
-// A client has so many failures in a minute. Beyond them no key of it is believed but one that was right before: a
-// guess, right or wrong, tells nothing, and whoever shares an address with a guesser goes on. Safe for concurrent
-// calls.
+// A client may send so many wrong keys in a minute. Beyond them, its keys are accepted only if their owners sent a
+// right one from there before. So a guess, right or wrong, tells nothing, and a user that shares an address with a
+// guesser can go on. Safe for concurrent calls.
 class FailedKeys {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit FailedKeys(uint32_t most_per_minute) : most_(most_per_minute) {}
 
-  // `owner` stands for a key that is right, null for one that is not. Returns whether the answer may depend on the key.
+  // `owner` identifies the owner of a key that is right; it is null for a wrong key. Returns whether the answer may
+  // depend on the key.
   bool Admit(const std::string& client, const void* owner, Clock::time_point now);
 
   // Seconds until a client that is not admitted has another try.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many answers are open, of one tenant or of all. What is counted is what a request costs: each of its prompts
-// times the answers to it.
+// How many answers are open, of one tenant or of all. A request counts by its cost: the number of its prompts times the
+// answers to each.
 
 #ifndef SKALD_EXAMPLES_SERVER_SERVICE_OPEN_ANSWERS_H_
 #define SKALD_EXAMPLES_SERVER_SERVICE_OPEN_ANSWERS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RedisLink: a Redis server that may come and go. While it cannot be reached every call fails at once, but for one try
-// every few seconds, so that nobody waits for it; its loss and its return are told once each. A few connections, so
-// that one who reads does not wait for one who writes.
+// RedisLink: a Redis server that may come and go. While it cannot be reached, every call fails at once, except for one
+// try every few seconds, so that callers do not wait for it. Its loss and its return are told once each. There are a
+// few connections, so that a read does not wait for a write.
 
 #ifndef SKALD_EXAMPLES_SERVER_SERVICE_REDIS_LINK_H_
 #define SKALD_EXAMPLES_SERVER_SERVICE_REDIS_LINK_H_
@@ -61,7 +61,7 @@ class RedisLink {
 
   // A connection, which one call has at a time.
   struct Lane {
-    std::unique_ptr<const RedisStore> store;  // null where there is none yet, or no longer
+    std::unique_ptr<const RedisStore> store;  // null if there is none yet, or no longer
     bool is_taken = false;
   };
 
@@ -76,7 +76,7 @@ class RedisLink {
     }
     Lane& lane = *free_lane();
     lane.is_taken = true;
-    // While nobody knows whether it is there, one finds out.
+    // While the server is not known to be up, this call alone tries it.
     if (!is_up_) next_try_ = Clock::now() + kPause;
     lock.unlock();
     Result<T> result = CallOn<T>(lane, call);

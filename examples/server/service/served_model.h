@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ServedModel: all that the server knows of a model. What makes a model and renders chats is handed in, so that the
-// server compiles neither.
+// ServedModel: all that the server knows of a model. The functions that make a model and render chats are handed in, so
+// that the server does not compile them.
 
 #ifndef SKALD_EXAMPLES_SERVER_SERVICE_SERVED_MODEL_H_
 #define SKALD_EXAMPLES_SERVER_SERVICE_SERVED_MODEL_H_
@@ -25,10 +25,10 @@
 
 namespace skald::serve {
 
-// Stands for the model alone, whatever its name is.
+// A name for the model alone, whatever its own name is.
 inline constexpr std::string_view kDefaultModel = "default";
 
-// What a client may ask for by name: the model alone, or with an adapter.
+// A model that a client may ask for by name: the model alone, or with an adapter.
 struct NamedModel {
   std::string name;
   Sha256Digest adapter = {};  // zeros: the model alone

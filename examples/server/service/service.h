@@ -50,7 +50,7 @@ struct ServiceOptions {
 // Safe for concurrent calls.
 class Service {
  public:
-  // What `options` refers to must outlive it. Errors: the engine's, the folder's.
+  // The objects that `options` refers to must outlive it. Errors: the engine's, the folder's.
   static Result<std::unique_ptr<Service>> Start(ServedModel model, const ServiceOptions& options);
 
   const ServedModel& model() const { return model_; }
@@ -74,7 +74,7 @@ class Service {
   FilterCache& filters() { return filters_; }
 
   Conversations& conversations() { return *conversations_; }
-  // Those behind OpenAI's responses, by the responses' ids.
+  // The conversations of OpenAI's responses, by the responses' ids.
   Conversations& responses() { return *responses_; }
   Transcripts& transcripts() { return *transcripts_; }
   // Of an adapter that is served, or of the model alone.
@@ -106,7 +106,7 @@ class Service {
   ServedModel model_;
   std::vector<NamedModel> named_models_;
   OutputFormat format_;
-  std::unique_ptr<BackgroundQueue> writer_, reader_;  // of stores; null where there are none
+  std::unique_ptr<BackgroundQueue> writer_, reader_;  // of stores; null if there are none
   std::optional<Transcripts> transcripts_;
   FilterCache filters_;
   std::unique_ptr<Conversations> conversations_, responses_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who may use a server: API keys, each of a tenant who shares neither prompts nor conversations with the others, has a
-// fair share of the engine, and limits of its own.
+// The tenants of a server, and the API keys by which they may use it. A tenant shares neither prompts nor conversations
+// with the others, and has a fair share of the engine and limits of its own.
 
 #ifndef SKALD_EXAMPLES_SERVER_SERVICE_TENANTS_H_
 #define SKALD_EXAMPLES_SERVER_SERVICE_TENANTS_H_
@@ -48,7 +48,7 @@ class SecretKey {
 // Immutable but for the counts; safe for concurrent calls.
 class Tenants {
  public:
-  // Without keys: everybody is the one tenant.
+  // Without keys: every client is the one tenant.
   Tenants();
   // Reads a file with a line for each key: KEY NAME [max_requests=N] [max_tokens=N] [max_priority=N], whose priority is
   // 0 unless it says so. Several keys may be of one name; its limits are those of its first line. '#' begins a comment.
@@ -69,7 +69,7 @@ class Tenants {
   };
 
   Result<void> ReadLine(std::string_view line);
-  // Checks a limit, and sets it where there is a tenant to set it of.
+  // Checks a limit, and sets it unless `tenant` is null.
   static Result<void> ReadLimit(std::string_view limit, Tenant* tenant);
   Tenant& TenantNamed(std::string_view name, bool& is_new);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr ChunkFormat kForm = {ChunkKind::kTranscript, ChunkElement::kBytes, ChunkCodec::kNone};
 
-// What of a message clients send back as it was.
+// The parts of a message that clients send back unchanged.
 Json Essence(const Json& message) {
   Json essence = {{"role", message.value("role", "")}, {"content", message.value("content", "")}};
   if (!message.contains("tool_calls")) return essence;

@@ -29,8 +29,8 @@ namespace skald::serve {
 // Safe for concurrent calls.
 class Transcripts {
  public:
-  // Stores must outlive it, and `writer` too, who writes to them; null where there are none. What is remembered is of
-  // `identity`'s model and tokenizer.
+  // The stores must outlive it. So must `writer`, which writes to them; it is null if there are no stores. The tokens
+  // that are remembered are of `identity`'s model and tokenizer.
   Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores, BackgroundQueue* writer);
   ~Transcripts();
 
@@ -43,7 +43,7 @@ class Transcripts {
   std::vector<int32_t> Recall(const nlohmann::ordered_json& messages, const std::string& tenant);
 
   // Forgets the beginnings of `messages` that have more than the first `keep` of them. The writer drops them from the
-  // stores, behind what it has to write before; where its queue is full, this call does.
+  // stores after the work that is queued before; if its queue is full, this call drops them.
   void Forget(const nlohmann::ordered_json& messages, size_t keep, const std::string& tenant);
 
   // Bytes of messages that all calls have hashed.

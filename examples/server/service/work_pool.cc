@@ -69,7 +69,7 @@ void WorkPool::Run(bool takes_large) {
   for (;;) {
     changed_.wait(lock, [&] { return is_stopping_ || HasWork(takes_large); });
     if (is_stopping_) return;
-    // Large work first: nobody else does it, and small work has a thread of its own.
+    // Large work goes first: small work has a thread of its own, which takes no large work.
     Work work = takes_large && !large_.empty() ? large_.Take() : small_.Take();
     --waiting_;
     ++running_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkPool: a few threads for work that may take long, which those that answer everybody must not do. Its queue is
-// bounded, tenants take turns, and one thread does only what is small, so that large work never keeps all small work
+// WorkPool: a few threads for work that may take long, which the threads that serve connections must not do. Its queue
+// is bounded, tenants take turns, and one thread does only small work, so that large work never keeps all small work
 // waiting.
 
 #ifndef SKALD_EXAMPLES_SERVER_SERVICE_WORK_POOL_H_
@@ -38,7 +38,8 @@ class WorkPool {
   // Drops what waits, and waits for what runs.
   ~WorkPool();
 
-  // Puts `work` behind what waits of its tenant. Returns false where the queue is full, or the pool has stopped.
+  // Puts `work` at the end of its tenant's queue. Returns false if as much work waits as the pool takes, or if the pool
+  // has stopped.
   bool Add(const std::string& tenant, Size size, Work work);
 
   // Pieces of work that wait or run.

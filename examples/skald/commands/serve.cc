@@ -54,7 +54,7 @@ struct Stores {
   std::vector<ChunkStoreRef> all;
 };
 
-// What a file of a secret holds, without the end of its line.
+// The content of a file that holds a secret, without the end of its line.
 Result<std::string> ReadSecret(const char* option, const std::filesystem::path& path) {
   constexpr uint64_t kMostBytes = 1 << 16;
   auto text = ReadSmallFile(path, kMostBytes);
@@ -325,11 +325,11 @@ serve::HttpOptions HttpOptionsOf(const ServeOptions& options, serve::Spool& spoo
   return http;
 }
 
-// Who listens to others than this machine without asking for keys should know it.
+// Warns if the server listens to other machines than this one and asks for no keys.
 void WarnOfStrangers(const ServeOptions& options) {
   const auto address = serve::ParseAddress(options.host);
   if (!options.api_keys.empty() || (address && address->is_loopback())) return;
-  Warn("ANYBODY who reaches " + options.host +
+  Warn("ANY CLIENT that reaches " + options.host +
        " may use this server, and read, change and delete all conversations: "
        "there are no --api-keys");
 }
@@ -367,7 +367,7 @@ Result<int> RunServe(const Options& options) {
   server->Stop(std::chrono::seconds(wanted.grace_seconds));
   const bool is_idle = router.StopPreparing(std::chrono::milliseconds(100));
   service->Stop(std::chrono::milliseconds(0));
-  // What is in the middle of a long text cannot be told to end, and nobody waits for it.
+  // A thread in the middle of a long text cannot be told to end, and no client waits for it.
   if (!is_idle) std::_Exit(0);
   return 0;
 }

@@ -29,7 +29,7 @@ Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo&
 // Returns the template for a text that is one message: the one that the user names, else "none".
 Result<ChatTemplate> ChooseMessageTemplate(const Options& options);
 
-// What a chat's templates may ask for: the time.
+// The values that a chat's templates may ask for: the time.
 RenderOptions RenderOptionsNow();
 
 // Returns how tokens are drawn: as the user chose, else as the publisher advises, else tamely. Errors: settings that

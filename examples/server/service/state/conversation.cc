@@ -73,7 +73,7 @@ Conversation ReadKeptFacts(JsonReader& reader) {
   return conversation;
 }
 
-// What a file holds: of its first line, or of the one line that files of earlier releases have.
+// The two lines of a file. A file of an earlier release has only the first.
 struct Lines {
   std::string_view first, second;
   bool is_old = false;

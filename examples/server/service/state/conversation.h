@@ -32,13 +32,14 @@ struct Conversation {
   Json messages = Json::array();  // as ReadMessages returns them
 };
 
-// Under what its computed state is kept, and so with whom it is shared: with all of its tenant, or with nobody.
+// The salt under which a conversation's computed state is kept. It decides which conversations share that state: all of
+// the tenant or, if the conversation has a secret, only those with the same secret.
 std::string SaltOf(const std::string& tenant, const Conversation& conversation);
 
 // Bytes of a title, at most.
 inline constexpr size_t kMostTitleBytes = 4096;
 
-// "PREFIX_" and 24 digits that nobody can guess.
+// "PREFIX_" and 24 digits that cannot be guessed.
 std::string NewId(std::string_view prefix);
 
 // Unix seconds.
@@ -46,15 +47,15 @@ int64_t UnixNow();
 
 // A conversation as the API shows it, with its messages.
 Json ConversationJson(const Conversation& conversation, bool with_messages = true);
-// The other way round, its messages as they are. `path` names the object in errors, which are thrown as ApiError: a
-// field of another type. Fields that nobody knows are passed over.
+// The reverse; the messages are taken as they are. `path` names the object in errors, which are thrown as ApiError: a
+// field of another type. Unknown fields are passed over.
 Conversation ConversationOf(const Json& json, const std::string& path);
 
 // Names the beginning of a conversation, up to the first message of a user: conversations that differ in it have no
 // turn in common.
 std::string RootOf(const Json& messages);
 
-// What is told of a conversation without its messages.
+// The facts of a conversation that are told without its messages.
 struct ConversationFacts {
   Conversation conversation;  // without messages
   size_t messages = 0;
@@ -69,8 +70,8 @@ std::string EncodeConversation(const std::string& tenant, const Conversation& co
 // Bytes of a file within which the first line ends.
 inline constexpr size_t kMostFactsBytes = size_t{64} << 10;
 
-// Reads the first line of such a text, which may be cut off behind it. Nothing where no line ends in `front`, as in
-// files of earlier releases. Error: kDataLoss, with what is wrong.
+// Reads the first line of such a text, which may be cut off after that line. Returns nothing if no line ends in
+// `front`, as in files of earlier releases. Error: kDataLoss, with what is wrong.
 Result<std::optional<ConversationFacts>> DecodeFacts(std::string_view front);
 
 // Reads a whole text, also one of an earlier release. Error: kDataLoss, with what is wrong.

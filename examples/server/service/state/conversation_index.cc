@@ -32,7 +32,7 @@ Result<void> ConversationIndex::Reserve(const Key& key, uint64_t bytes, bool is_
       Remove(victim);
     }
   }
-  // What makes one smaller is never refused.
+  // A change that makes a conversation smaller is never refused.
   if (is_bound && bytes > before && is_too_much()) {
     return Fail(ErrorCode::kResourceExhausted, "this would be " +
                                                    std::to_string(shelf.bytes + shelf.reserved - before + bytes) +

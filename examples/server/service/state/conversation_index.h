@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConversationIndex: what is known of kept conversations without reading them: whose they are, their bytes, when they
-// were changed. Counts what each owner keeps, and says who is too old or must go.
+// ConversationIndex: the facts of kept conversations that are known without reading them: their owners, their bytes,
+// the times of their last changes. It counts the bytes that each owner keeps, and says which conversations are too old
+// or must make room.
 
 #ifndef SKALD_EXAMPLES_SERVER_SERVICE_STATE_CONVERSATION_INDEX_H_
 #define SKALD_EXAMPLES_SERVER_SERVICE_STATE_CONVERSATION_INDEX_H_
@@ -44,14 +45,14 @@ class ConversationIndex {
  public:
   using Key = std::pair<std::string, std::string>;  // owner, id
 
-  // What keeping a conversation costs beside its text, about.
+  // The bytes that keeping a conversation costs beside its text, about.
   static constexpr uint64_t kEntryBytes = 1024;
 
   explicit ConversationIndex(const ConversationLimits& limits) : limits_(limits) {}
 
-  // Null where there is none. Stays valid until it is put or removed.
+  // Null if there is none. The entry stays valid until it is put or removed.
   ConversationEntry* Find(const Key& key);
-  // The ids of an owner's.
+  // The ids of an owner's conversations.
   std::vector<std::string> List(const std::string& owner) const;
 
   // Makes room for a text of so many bytes, which replaces what is there under the key; until Put or Release it counts.

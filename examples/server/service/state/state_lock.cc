@@ -17,7 +17,7 @@
 namespace skald::serve {
 namespace {
 
-// "process 4711 on HOST", as the file of whoever holds a folder says.
+// "process 4711 on HOST", as the lock file names the process that holds a folder.
 std::string ThisProcess() {
   std::array<char, 256> host = {};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
