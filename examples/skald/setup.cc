@@ -27,7 +27,7 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
 }
 
 // Once all ranks have loaded their weights, whatever became of it.
-Result<void> ComputeOnRanks(const CommunicatorRef& ranks, const Result<std::unique_ptr<LanguageModel>>& model) {
+Result<void> ComputeOnRanks(const CommunicatorRef& ranks, const Result<std::unique_ptr<ProgramModel>>& model) {
   SKALD_TRY(ranks.Wait());
   SKALD_TRY(Agree(ranks, model));
   return (*model)->ComputeOn(ranks);
@@ -45,9 +45,9 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
           .on_warning = [](const Error& error) { Warn(error.message); }};
 }
 
-Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info) {
+Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const ModelInfo& info) {
   const ProgressBar bar("loading " + std::string(info.name), options.show_progress);
-  auto model = LoadLanguageModel(info, LoadOptionsOf(options, info, bar));
+  auto model = LoadProgramModel(info, LoadOptionsOf(options, info, bar));
   if (model && options.adapter) {
     if (auto used = (*model)->UseAdapter(*options.adapter); !used) model = Failure(used.error());
   }
@@ -57,7 +57,7 @@ Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const
   return model;
 }
 
-Result<Session> StartSession(const Options& options, const ModelInfo& info, const LanguageModel& model) {
+Result<Session> StartSession(const Options& options, const ModelInfo& info, const ProgramModel& model) {
   RuntimeConfig runtime = options.runtime;
   if (info.trained_context > 0) runtime.max_tokens = std::min(runtime.max_tokens, info.trained_context);
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);

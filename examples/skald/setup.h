@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "command_line/options.h"
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 #include "conversation/session.h"
 #include "skald/base/result.h"
 #include "skald/weights/load_options.h"
@@ -24,10 +24,10 @@ namespace skald::program {
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar);
 
 // Loads the weights, showing progress, and the adapter if there is one, and returns a model ready to run.
-Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info);
+Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const ModelInfo& info);
 
 // Returns a new conversation. `model` must outlive it.
-Result<Session> StartSession(const Options& options, const ModelInfo& info, const LanguageModel& model);
+Result<Session> StartSession(const Options& options, const ModelInfo& info, const ProgramModel& model);
 
 // Reports speed, use of the context and seed on stderr. `ending` says why the text ended.
 void PrintClosingLine(const ModelInfo& info, const Session& session, uint64_t seed, std::string_view ending);

@@ -16,7 +16,7 @@
 #include "bench/bench_serve.h"
 #include "benchmarks/machine/machine_limits.h"
 #include "commands/simd.h"
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 #include "ranks/rank_job.h"
 #include "setup.h"
 #include "skald/base/threads/executor.h"
@@ -28,14 +28,14 @@ namespace {
 // A model, and what the table calls it.
 struct BenchModel {
   std::string name;
-  std::unique_ptr<LanguageModel> model;
+  std::unique_ptr<ProgramModel> model;
 };
 
 // With the weights as `weight_type`; unset, as the options of all commands say.
 Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight_type) {
   if (!options.bench.shape.empty()) {
     const RankShare share = ShareOf(options.ranks);
-    SKALD_ASSIGN(auto model, RandomLanguageModel(options.bench.shape, weight_type.value_or(DType::kBF16), share));
+    SKALD_ASSIGN(auto model, RandomProgramModel(options.bench.shape, weight_type.value_or(DType::kBF16), share));
     if (options.ranks != nullptr) {
       SKALD_TRY(model->ComputeOn(options.ranks->ranks()));
     }
@@ -139,7 +139,7 @@ std::vector<std::optional<DType>> TypesOf(const Options& options) {
 
 }  // namespace
 
-Result<void> ForEachBenchModel(const Options& options, const std::function<Result<void>(const LanguageModel&)>& run) {
+Result<void> ForEachBenchModel(const Options& options, const std::function<Result<void>(const ProgramModel&)>& run) {
   for (const auto type : TypesOf(options)) {
     SKALD_ASSIGN(const auto model, LoadModel(options, type));
     SKALD_TRY(run(*model.model));

@@ -8,13 +8,13 @@
 #include <functional>
 
 #include "command_line/options.h"
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 #include "skald/base/result.h"
 
 namespace skald::program {
 
 // Calls `run` with the model of each type of weights that is measured, in that order.
-Result<void> ForEachBenchModel(const Options& options, const std::function<Result<void>(const LanguageModel&)>& run);
+Result<void> ForEachBenchModel(const Options& options, const std::function<Result<void>(const ProgramModel&)>& run);
 
 // Measures every combination that the options name, prints a table as it goes, and returns the exit code.
 Result<int> RunBench(const Options& options);

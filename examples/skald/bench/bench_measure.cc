@@ -31,7 +31,7 @@ uint64_t BytesOf(const std::vector<KVCache>& caches) {
 // The conversations of a case, and what computes them.
 class CaseRunner {
  public:
-  static Result<CaseRunner> Create(const LanguageModel& model, const BenchCase& bench_case) {
+  static Result<CaseRunner> Create(const ProgramModel& model, const BenchCase& bench_case) {
     const RuntimeConfig runtime = {.max_tokens = bench_case.depth + bench_case.tokens, .kv_type = bench_case.kv_type};
     SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
     SKALD_ASSIGN(auto workspace, CreateWorkspace({.threads = bench_case.threads}));
@@ -67,7 +67,7 @@ class CaseRunner {
   double CacheBytes() const { return static_cast<double>(BytesOf(starts_) + BytesOf(caches_)) / 2.0; }
 
  private:
-  CaseRunner(const LanguageModel& model, const BenchCase& bench_case, Workspace workspace)
+  CaseRunner(const ProgramModel& model, const BenchCase& bench_case, Workspace workspace)
       : model_(&model), case_(bench_case), workspace_(std::move(workspace)) {}
 
   // Which tokens they are does not matter, and every vocabulary has so many.
@@ -79,7 +79,7 @@ class CaseRunner {
     return model_->Forward(batch, workspace_);
   }
 
-  const LanguageModel* model_;
+  const ProgramModel* model_;
   BenchCase case_;
   Workspace workspace_;
   std::vector<KVCache> starts_, caches_;
@@ -131,7 +131,7 @@ double Measurement::Spread() const {
   return std::max(Median() - least, most - Median()) / Median();
 }
 
-Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_case, const MachineLimits& limits,
+Result<Measurement> Measure(const ProgramModel& model, const BenchCase& bench_case, const MachineLimits& limits,
                             size_t repetitions, MeasuredRanks* ranks) {
   SKALD_ASSIGN(auto runner, CaseRunner::Create(model, bench_case));
   SKALD_TRY(runner.Run());

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "benchmarks/machine/machine_limits.h"
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/distributed/communicators/measured_ranks.h"
@@ -41,7 +41,7 @@ struct Measurement {
 
 // Runs the case once to warm up, then `repetitions` times. Errors: those of creating caches
 // and of Forward. `ranks` are those that the model is computed on, or null.
-Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_case, const MachineLimits& limits,
+Result<Measurement> Measure(const ProgramModel& model, const BenchCase& bench_case, const MachineLimits& limits,
                             size_t repetitions, MeasuredRanks* ranks);
 
 }  // namespace skald::program

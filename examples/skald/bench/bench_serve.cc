@@ -97,7 +97,7 @@ class Serving {
 
 }  // namespace
 
-Result<ServeMeasurement> MeasureServing(const LanguageModel& model, const ServeCase& serve_case) {
+Result<ServeMeasurement> MeasureServing(const ProgramModel& model, const ServeCase& serve_case) {
   const RuntimeConfig runtime = {.max_tokens = std::max(serve_case.prompt + serve_case.answer, serve_case.arrival + 1),
                                  .kv_type = serve_case.kv_type};
   SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
@@ -111,7 +111,7 @@ Result<ServeMeasurement> MeasureServing(const LanguageModel& model, const ServeC
 
 #else
 
-Result<ServeMeasurement> MeasureServing(const LanguageModel&, const ServeCase&) {
+Result<ServeMeasurement> MeasureServing(const ProgramModel&, const ServeCase&) {
   return Fail(ErrorCode::kUnsupported, "this program was built without skald::store, which engines need");
 }
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 
@@ -36,7 +36,7 @@ struct ServeMeasurement {
 };
 
 // Errors: those of engines; kUnsupported in a program without skald::store.
-Result<ServeMeasurement> MeasureServing(const LanguageModel& model, const ServeCase& serve_case);
+Result<ServeMeasurement> MeasureServing(const ProgramModel& model, const ServeCase& serve_case);
 
 }  // namespace skald::program
 

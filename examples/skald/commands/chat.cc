@@ -372,21 +372,15 @@ Result<void> SaveAtTheEnd(Conversation& chat, LineReader& input, bool terminal) 
 
 Result<int> RunChat(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
-  const auto advice = OpenGenerationConfig(info.model);
-  if (!advice) return Failure(advice.error());
-  SKALD_ASSIGN(const auto sampler, ChooseSampler(options, info, *advice));
-  SKALD_ASSIGN(const auto tokenizer, LoadTokenizer(options, info));
+  SKALD_ASSIGN(const auto text, OpenText(options, info));
   SKALD_ASSIGN(const auto model, LoadWeights(options, info));
   SKALD_ASSIGN(auto session, StartSession(options, info, *model));
-
-  SKALD_ASSIGN(auto chat_template, ChooseChatTemplate(options, info, tokenizer));
-  SKALD_ASSIGN(auto stop_ids, StopIds(tokenizer, chat_template, *advice));
   // A model that only continues a text never comes to the end of an answer.
-  const size_t longest = chat_template.parts().only_continues ? kTextTokens : session.max_tokens();
-  Conversation chat(options, tokenizer, session, chat_template,
-                    {sampler, std::move(stop_ids), options.max_tokens.value_or(longest)});
+  const size_t longest = text.chat_template.parts().only_continues ? kTextTokens : session.max_tokens();
+  Conversation chat(options, text.tokenizer, session, text.chat_template,
+                    {text.sampler, text.stop_ids, options.max_tokens.value_or(longest)});
   const bool terminal = isatty(STDIN_FILENO) == 1;
-  if (chat_template.parts().only_continues) {
+  if (text.chat_template.parts().only_continues) {
     Note("no chat template: " + std::string(info.name) + " continues what you write; see --chat-template");
   }
   if (terminal) Note(kCommands);

@@ -85,7 +85,7 @@ Result<int> RunGenerate(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   const auto advice = OpenGenerationConfig(info.model);
   if (!advice) return Failure(advice.error());
-  SKALD_ASSIGN(const auto sampler, ChooseSampler(options, info, *advice));
+  SKALD_ASSIGN(const auto sampler, ChooseSampler(options, info, AdvisedSettings(*advice)));
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> prompt = options.token_ids;
   std::vector<int32_t> stop_ids;

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 #include "conversation/state_identity.h"
 #include "model_files/known_models.h"
 #include "model_files/model_text.h"
@@ -170,41 +170,34 @@ Result<NamedAdapters> LoadAdapters(const ServeOptions& options, const std::strin
 // Weights, tokenizer, template and advice, as a model to serve.
 Result<serve::ServedModel> LoadServedModel(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
-  auto tokenizer = LoadTokenizer(options, info);
-  if (!tokenizer) return Failure(tokenizer.error());
-  auto chat_template = ChooseChatTemplate(options, info, *tokenizer);
-  if (!chat_template) return Failure(chat_template.error());
-  const auto advice = OpenGenerationConfig(info.model);
-  if (!advice) return Failure(advice.error());
-  SKALD_ASSIGN(auto sampler, ChooseSampler(options, info, *advice));
-  SKALD_ASSIGN(auto stops, StopIds(*tokenizer, *chat_template, *advice));
+  SKALD_ASSIGN(auto text, OpenText(options, info));
   const std::string name = options.serve.model_name.empty() ? info.name : options.serve.model_name;
   SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, name, info.spec, ShareOf(options.ranks)));
   SKALD_ASSIGN(auto weights, LoadWeights(options, info));
-  const std::shared_ptr<const LanguageModel> model = std::move(weights);
+  const std::shared_ptr<const ProgramModel> model = std::move(weights);
   SKALD_ASSIGN(auto pool, model->CreatePool(RuntimeOf(options, info)));
   SKALD_ASSIGN(auto identity, IdentityOf(options, info.model, {}));
-  const auto encode = [tokenizer = *tokenizer, chat_template = *chat_template](Chat chat) {
+  const auto encode = [tokenizer = text.tokenizer, chat_template = text.chat_template](Chat chat) {
     chat.options = RenderOptionsNow();
     return EncodeChat(tokenizer, chat_template, chat);
   };
-  const auto encode_next = [tokenizer = *tokenizer, chat_template = *chat_template](Chat chat, auto cached) {
+  const auto encode_next = [tokenizer = text.tokenizer, chat_template = text.chat_template](Chat chat, auto cached) {
     chat.options = RenderOptionsNow();
     return EncodeNextTurn(tokenizer, chat_template, chat, cached);
   };
   return serve::ServedModel{
       .name = name,
       .created = serve::UnixNow(),
-      .owner = std::const_pointer_cast<LanguageModel>(model),
+      .owner = std::const_pointer_cast<ProgramModel>(model),
       .model = *model,
       .pool = std::move(pool),
       .identity = std::move(identity),
-      .tokenizer = *std::move(tokenizer),
-      .template_source = chat_template->source(),
+      .tokenizer = std::move(text.tokenizer),
+      .template_source = text.chat_template.source(),
       .encode_chat = encode,
       .encode_next_turn = encode_next,
-      .end_ids = std::move(stops),
-      .sampler = std::move(sampler),
+      .end_ids = std::move(text.stop_ids),
+      .sampler = std::move(text.sampler),
       .embedding_size = info.spec.model_dim,
       .adapters = std::move(adapters),
   };

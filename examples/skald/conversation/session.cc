@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig& runtime,
+Result<Session> Session::Create(const ProgramModel& model, const RuntimeConfig& runtime,
                                 const WorkspaceOptions& options) {
   SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
   SKALD_ASSIGN(auto workspace, CreateWorkspace(options));

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 #include "conversation/saved_state.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
@@ -49,7 +49,7 @@ struct Sampling {
 class Session {
  public:
   // `model` must outlive this. Errors: those of CreateBlockPool and CreateWorkspace.
-  static Result<Session> Create(const LanguageModel& model, const RuntimeConfig& runtime,
+  static Result<Session> Create(const ProgramModel& model, const RuntimeConfig& runtime,
                                 const WorkspaceOptions& options);
 
   // Makes the first prompt begin with what `memory` knows of it, and adds it there.
@@ -95,7 +95,7 @@ class Session {
   const Statistics& statistics() const { return statistics_; }
 
  private:
-  Session(const LanguageModel& model, std::shared_ptr<BlockPool> pool, KVCache cache, Workspace workspace)
+  Session(const ProgramModel& model, std::shared_ptr<BlockPool> pool, KVCache cache, Workspace workspace)
       : model_(&model), pool_(std::move(pool)), cache_(std::move(cache)), workspace_(std::move(workspace)) {}
 
   // Feeds a prompt, but for what memory knows of it. Returns as Feed. Memory that fails is told of and done without.
@@ -117,7 +117,7 @@ class Session {
   Result<void> RewindCache(uint32_t tokens);
   Result<void> ComputeWithout(uint32_t begin, uint32_t end);
 
-  const LanguageModel* model_;
+  const ProgramModel* model_;
   std::shared_ptr<BlockPool> pool_;
   KVCache cache_;
   Workspace workspace_;

@@ -11,27 +11,34 @@
 
 namespace skald::program {
 
-Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
-  auto tokenizer = options.tokenizer ? Tokenizer::Load(*options.tokenizer) : OpenTokenizer(info);
-  if (!tokenizer && tokenizer.error().code == ErrorCode::kNotFound) {
-    return Fail(ErrorCode::kNotFound,
-                tokenizer.error().message + "; 'skald generate --token-ids' runs the model without a tokenizer");
+namespace {
+
+Error WithAdvice(Error error) {
+  if (error.code == ErrorCode::kNotFound) {
+    error.message += "; 'skald generate --token-ids' runs the model without a tokenizer";
   }
-  if (!tokenizer || !options.tokenizer) return tokenizer;
-  const auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size));
-  if (!fits) return Annotate(options.tokenizer->string(), fits);
+  return error;
+}
+
+}  // namespace
+
+Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
+  auto tokenizer = options.tokenizer ? OpenTokenizer(info, *options.tokenizer) : OpenTokenizer(info);
+  if (!tokenizer) return Failure(WithAdvice(tokenizer.error()));
   return tokenizer;
+}
+
+Result<ModelText> OpenText(const Options& options, const ModelInfo& info) {
+  auto text = OpenModelText(info, {options.tokenizer, options.chat_template});
+  if (!text) return Failure(WithAdvice(text.error()));
+  SKALD_ASSIGN(text->sampler, ChooseSampler(options, info, text->sampler));
+  return text;
 }
 
 Result<Tokenizer> LoadTokenizerAlone(const Options& options) {
   if (options.tokenizer) return Tokenizer::Load(*options.tokenizer);
   SKALD_ASSIGN(const auto model, OpenedModel::Open(options.model));
   return Tokenizer::Load(model);
-}
-
-Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer) {
-  if (options.chat_template) return BuiltInTemplate(*options.chat_template);
-  return OpenChatTemplate(info.model, tokenizer);
 }
 
 Result<ChatTemplate> ChooseMessageTemplate(const Options& options) {
@@ -49,8 +56,8 @@ RenderOptions RenderOptionsNow() {
   return options;
 }
 
-Result<SamplerSettings> ChooseSampler(const Options& options, const ModelInfo& info, const GenerationConfig& advice) {
-  SamplerSettings sampler = AdvisedSettings(advice);
+Result<SamplerSettings> ChooseSampler(const Options& options, const ModelInfo& info, const SamplerSettings& advised) {
+  SamplerSettings sampler = advised;
   sampler.random.seed = options.seed;
   for (const SamplerChoice& choose : options.sampling) choose(sampler);
   if (auto valid = ValidateSettings(sampler, static_cast<size_t>(info.spec.vocab_size)); !valid) {

@@ -9,7 +9,6 @@
 #include "model_files/known_models.h"
 #include "skald/base/result.h"
 #include "skald/open/chat.h"
-#include "skald/open/generation_config.h"
 #include "skald/open/model_text.h"
 #include "skald/sampling/settings.h"
 #include "skald/tokenizers/tokenizer_value.h"
@@ -22,9 +21,9 @@ Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
 // The same where a tokenizer is all that is wanted: nothing else of the model is looked at.
 Result<Tokenizer> LoadTokenizerAlone(const Options& options);
 
-// Returns the chat template that the user names, else the one that the model publishes, else the built-in one that the
-// pieces of the tokenizer tell of, or "none". Error: the model publishes one that is none.
-Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer);
+// Opens what the model says of text, with the tokenizer, the chat template and the sampling that the user chose.
+// Errors: those of OpenModelText and ChooseSampler.
+Result<ModelText> OpenText(const Options& options, const ModelInfo& info);
 
 // Returns the template for a text that is one message: the one that the user names, else "none".
 Result<ChatTemplate> ChooseMessageTemplate(const Options& options);
@@ -32,9 +31,9 @@ Result<ChatTemplate> ChooseMessageTemplate(const Options& options);
 // The values that a chat's templates may ask for: the time.
 RenderOptions RenderOptionsNow();
 
-// Returns how tokens are drawn: as the user chose, else as the publisher advises, else tamely. Errors: settings that
-// cannot be, or that do not fit the model.
-Result<SamplerSettings> ChooseSampler(const Options& options, const ModelInfo& info, const GenerationConfig& advice);
+// Returns how tokens are drawn: as `advised`, with what the user chose. Errors: settings that cannot be, or that do not
+// fit the model.
+Result<SamplerSettings> ChooseSampler(const Options& options, const ModelInfo& info, const SamplerSettings& advised);
 
 }  // namespace skald::program
 

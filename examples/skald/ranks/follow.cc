@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/bench.h"
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 #include "model_files/known_models.h"
 #include "ranks/rank_job.h"
 #include "setup.h"
@@ -30,7 +30,7 @@ Result<std::vector<Adapter>> ServedAdapters(const Options& options, const ModelS
   return adapters;
 }
 
-Result<void> Follow(const LanguageModel& model, const Options& options, const WorkspaceOptions& threads,
+Result<void> Follow(const ProgramModel& model, const Options& options, const WorkspaceOptions& threads,
                     const std::vector<Adapter>& served = {}) {
   SKALD_ASSIGN(auto workspace, CreateWorkspace(threads));
   std::vector<const Adapter*> adapters = {&model.adapter()};
@@ -46,7 +46,7 @@ Result<int> FollowRankZero(const Options& options) {
   std::signal(SIGTERM, SIG_IGN);
   std::signal(SIGUSR1, SIG_IGN);
   if (options.command == Command::kBench) {
-    const auto follow = [&](const LanguageModel& model) {
+    const auto follow = [&](const ProgramModel& model) {
       return Follow(model, options, {.threads = options.bench.threads.front()});
     };
     SKALD_TRY(ForEachBenchModel(options, follow));

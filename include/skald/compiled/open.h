@@ -11,6 +11,7 @@
 #include "skald/open/detail/model_file.h"
 #include "skald/open/detail/model_info.h"
 #include "skald/open/detail/model_text.h"
+#include "skald/open/detail/open_model.h"
 #include "skald/open/detail/pack_model.h"
 #include "skald/open/tools/detail/answer_filter.h"
 #include "skald/open/tools/detail/output_format.h"

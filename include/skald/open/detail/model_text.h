@@ -21,14 +21,26 @@
 
 namespace skald {
 
+namespace internal {
+
+// Returns the tokenizer if it fits the model. `path` is where it came from.
+inline Result<Tokenizer> FittingTokenizer(Result<Tokenizer> tokenizer, const ModelInfo& info,
+                                          const std::filesystem::path& path) {
+  if (!tokenizer) return tokenizer;
+  const auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size));
+  if (!fits) return Annotate(path.string(), fits);
+  return tokenizer;
+}
+
+}  // namespace internal
+
 SKALD_INLINE Result<Tokenizer> OpenTokenizer(const ModelInfo& info) {
   const std::filesystem::path& path = info.model.path();
-  return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
-    SKALD_ASSIGN(auto tokenizer, Tokenizer::Load(info.model));
-    const auto fits = CheckVocabulary(tokenizer, static_cast<size_t>(info.spec.vocab_size));
-    if (!fits) return Annotate(path.string(), fits);
-    return tokenizer;
-  });
+  return NoThrow(path.native(), [&] { return internal::FittingTokenizer(Tokenizer::Load(info.model), info, path); });
+}
+
+SKALD_INLINE Result<Tokenizer> OpenTokenizer(const ModelInfo& info, const std::filesystem::path& path) {
+  return NoThrow(path.native(), [&] { return internal::FittingTokenizer(Tokenizer::Load(path), info, path); });
 }
 
 SKALD_INLINE Result<ChatTemplate> OpenChatTemplate(const OpenedModel& model, const Tokenizer& tokenizer) {
@@ -59,6 +71,19 @@ SKALD_INLINE SamplerSettings AdvisedSettings(const GenerationConfig& advice) {
   settings.min_p = advice.min_p.value_or(settings.min_p);
   settings.repetition_penalty = advice.repetition_penalty.value_or(settings.repetition_penalty);
   return settings;
+}
+
+SKALD_INLINE Result<ModelText> OpenModelText(const ModelInfo& info, const TextOptions& options) {
+  return NoThrow(info.model.path().native(), [&]() -> Result<ModelText> {
+    SKALD_ASSIGN(auto tokenizer, options.tokenizer ? OpenTokenizer(info, *options.tokenizer) : OpenTokenizer(info));
+    SKALD_ASSIGN(auto chat_template, options.chat_template ? BuiltInTemplate(*options.chat_template)
+                                                           : OpenChatTemplate(info.model, tokenizer));
+    SKALD_ASSIGN(const auto advice, OpenGenerationConfig(info.model));
+    SKALD_ASSIGN(auto stop_ids, StopIds(tokenizer, chat_template, advice));
+    auto output = OutputFormatOf(chat_template.source());
+    return ModelText{std::move(tokenizer), std::move(chat_template), std::move(stop_ids), AdvisedSettings(advice),
+                     std::move(output)};
+  });
 }
 
 }  // namespace skald

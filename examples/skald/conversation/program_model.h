@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model chosen at run time (model_files/known_models.h). Only language_model.cc compiles what models compute.
+// ProgramModel: the weights of the program's model, with an adapter, computed by one process or by ranks.
 
-#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
-#define SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
+#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_PROGRAM_MODEL_H_
+#define SKALD_EXAMPLES_SKALD_CONVERSATION_PROGRAM_MODEL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -32,9 +32,9 @@
 
 namespace skald::program {
 
-class LanguageModel {
+class ProgramModel {
  public:
-  explicit LanguageModel(AnyModel model) : model_(std::move(model)) {}
+  explicit ProgramModel(AnyModel model) : model_(std::move(model)) {}
 
   // From now on conversations are for the adapter at `path`. Errors: see OpenAdapter.
   Result<void> UseAdapter(const std::filesystem::path& path);
@@ -73,13 +73,13 @@ class LanguageModel {
 Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec& spec, const RankShare& share);
 
 // Loads the weights of the model that IdentifyModel opened. Errors: see LoadWeights.
-Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const LoadOptions& options);
+Result<std::unique_ptr<ProgramModel>> LoadProgramModel(const ModelInfo& info, const LoadOptions& options);
 
 // Makes a model of the known Config of that name with random weights. Errors: there is none, or the type is none of
 // weights in memory.
-Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type,
-                                                           const RankShare& share = {});
+Result<std::unique_ptr<ProgramModel>> RandomProgramModel(std::string_view name, DType weight_type,
+                                                         const RankShare& share = {});
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
+#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_PROGRAM_MODEL_H_

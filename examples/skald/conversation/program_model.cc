@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "conversation/language_model.h"
+#include "conversation/program_model.h"
 
 #include <memory>
 #include <string>
@@ -19,23 +19,23 @@
 
 namespace skald::program {
 
-Result<void> LanguageModel::ComputeOn(const CommunicatorRef& ranks) {
+Result<void> ProgramModel::ComputeOn(const CommunicatorRef& ranks) {
   if (ranks.share().rank != 0) return {};
   SKALD_ASSIGN(auto ranked, RankedModel::Create(model_, ranks));
   ranked_.emplace(std::move(ranked));
   return {};
 }
 
-Result<std::shared_ptr<BlockPool>> LanguageModel::CreatePool(const RuntimeConfig& runtime) const {
+Result<std::shared_ptr<BlockPool>> ProgramModel::CreatePool(const RuntimeConfig& runtime) const {
   if (ranked_) return ranked_->CreatePool(runtime);
   return CreateBlockPool(LayoutOf(model_.spec()), runtime);
 }
 
-Result<KVCache> LanguageModel::CreateCache(const std::shared_ptr<BlockPool>& pool) const {
+Result<KVCache> ProgramModel::CreateCache(const std::shared_ptr<BlockPool>& pool) const {
   return CreateKVCache(pool, adapter_.digest);
 }
 
-Result<void> LanguageModel::UseAdapter(const std::filesystem::path& path) {
+Result<void> ProgramModel::UseAdapter(const std::filesystem::path& path) {
   SKALD_ASSIGN(auto adapter, OpenAdapter(path, model_.spec(), model_.weights().share));
   adapter_ = std::move(adapter);
   return {};
@@ -52,37 +52,36 @@ Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec&,
 }
 #endif
 
-Result<std::span<const float>> LanguageModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
-                                                      Workspace& workspace) const {
+Result<std::span<const float>> ProgramModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
+                                                     Workspace& workspace) const {
   SKALD_ASSIGN(auto outputs, Forward(Batch().Add(cache, tokens), workspace));
   return outputs[0];
 }
-Result<Outputs> LanguageModel::Forward(const Batch& batch, Workspace& workspace) const {
+Result<Outputs> ProgramModel::Forward(const Batch& batch, Workspace& workspace) const {
   return Forward(batch, workspace, options());
 }
-Result<Outputs> LanguageModel::Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
+Result<Outputs> ProgramModel::Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
   return ranked_ ? ranked_->Forward(batch, workspace, options) : model_.Forward(batch, workspace, options);
 }
 
-ModelCost LanguageModel::Cost() const { return CostOf(model_.weights()); }
+ModelCost ProgramModel::Cost() const { return CostOf(model_.weights()); }
 
-Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const LoadOptions& options) {
-  return NoThrow(info.model.path().native(), [&]() -> Result<std::unique_ptr<LanguageModel>> {
+Result<std::unique_ptr<ProgramModel>> LoadProgramModel(const ModelInfo& info, const LoadOptions& options) {
+  return NoThrow(info.model.path().native(), [&]() -> Result<std::unique_ptr<ProgramModel>> {
     SKALD_ASSIGN(auto weights, LoadWeights(info.model, info.spec, info.name, options));
-    return std::make_unique<LanguageModel>(AnyModel(info.name, std::move(weights), StandardLayers::Functions()));
+    return std::make_unique<ProgramModel>(AnyModel(info.name, std::move(weights), StandardLayers::Functions()));
   });
 }
 
-Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type,
-                                                           const RankShare& share) {
+Result<std::unique_ptr<ProgramModel>> RandomProgramModel(std::string_view name, DType weight_type,
+                                                         const RankShare& share) {
   SKALD_ASSIGN(const auto spec, FindModelByName(name));
   if (!IsWeightType(weight_type)) {
     return Fail(ErrorCode::kUnsupported, std::string(NameOf(weight_type)) + " is no type of weights in memory");
   }
-  return NoThrow(name, [&]() -> Result<std::unique_ptr<LanguageModel>> {
+  return NoThrow(name, [&]() -> Result<std::unique_ptr<ProgramModel>> {
     SKALD_ASSIGN(auto weights, RandomWeights(spec, 1, weight_type, std::thread::hardware_concurrency(), share));
-    return std::make_unique<LanguageModel>(
-        AnyModel(std::string(name), std::move(weights), StandardLayers::Functions()));
+    return std::make_unique<ProgramModel>(AnyModel(std::string(name), std::move(weights), StandardLayers::Functions()));
   });
 }
 
