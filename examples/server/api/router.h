@@ -79,7 +79,7 @@ class Router {
  private:
   struct Visit;
 
-  // Returns the answer, or null where it needs the request's body; then `admission` says how that is read.
+  // Returns the answer, or null if the answer needs the request's body; then `admission` says how the body is read.
   std::unique_ptr<Exchange> Route(const HttpRequest& head, const std::shared_ptr<Visit>& visit, Admission& admission);
   // The answer to a request that needs no endpoint, such as one for /health; null for all others.
   std::unique_ptr<Exchange> AnswerPlain(const HttpRequest& head, const Visit& visit);
@@ -91,7 +91,7 @@ class Router {
   bool IsStranger(const HttpRequest& head, const Visit& visit);
   Tenant& Authorize(const HttpRequest& head, const Visit& visit);
   void AuthorizeMetrics(const HttpRequest& head, const Visit& visit);
-  // Thrown: 429 where the client of a key that is wrong has sent too many.
+  // Thrown: 401 for a key that is missing or wrong; 429 if the client has sent too many wrong ones.
   void CheckKey(std::string_view key, const void* owner, const Visit& visit);
   std::unique_ptr<Exchange> Preflight() const;
   std::shared_ptr<Service> service() const {

@@ -21,7 +21,7 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-// The name or address in HOST[:PORT], in lower case and without brackets; nothing where it is none.
+// The name or address in HOST[:PORT], in lower case and without brackets; nothing if there is none.
 std::optional<std::string> NameIn(std::string_view host) {
   const bool is_v6 = host.starts_with('[');
   const size_t end = is_v6 ? host.find(']') : std::min(host.find(':'), host.size());

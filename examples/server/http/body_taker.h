@@ -19,7 +19,7 @@ namespace skald::serve {
 // Used by one thread at a time. The objects that its constructor gets must outlive it.
 class BodyTaker {
  public:
-  // `spool` is where files lie; null where no admission asks for one. `share` counts bodies in memory.
+  // `spool` holds the files; it is null if no admission asks for one. `share` counts bodies in memory.
   BodyTaker(const Admission& admission, Spool* spool, std::shared_ptr<ByteBudget::Share> share, HttpRequest& request)
       : admission_(admission), spool_(spool), share_(std::move(share)), request_(request) {}
 

@@ -32,7 +32,7 @@ struct HttpRequest {
   bool is_crowded = false;  // all connections are in use: only what is urgent should be answered
 
   std::string body;
-  std::shared_ptr<SpooledFile> file = {};  // the body instead, where its admission says so
+  std::shared_ptr<SpooledFile> file = {};  // the body instead, if its admission says so
   // Keeps the body counted among those in memory.
   std::shared_ptr<const void> counted = {};
 
@@ -52,7 +52,7 @@ struct HttpHead {
   HeaderList headers = {};
   // The body is sent piece by piece, as it comes.
   bool is_stream = false;
-  // Bytes of a stream's body, where that is known.
+  // Bytes of a stream's body, if they are known.
   std::optional<uint64_t> length = {};
 };
 
@@ -90,7 +90,7 @@ using Wake = std::function<void()>;
 struct Admission {
   enum class Body { kInMemory, kInFile };
 
-  // The whole answer, where the body does not matter to it; then none of the rest is used.
+  // The whole answer, if it does not depend on the body; then none of the rest is used.
   std::unique_ptr<Exchange> answer = {};
 
   Body body = Body::kInMemory;

@@ -70,7 +70,7 @@ class ResponseWriter {
 
   Awaitable<bool> BeginStream(HttpHead head) {
     http::response<http::empty_body> message;
-    // HTTP/1.0 reads to the connection's end where it knows no length.
+    // A client of HTTP/1.0 reads to the connection's end if it knows no length.
     is_chunked_ = !head.length && !is_http_1_0_;
     keeps_ = keeps_ && (head.length || is_chunked_);
     FillHead(message, head);

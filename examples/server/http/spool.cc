@@ -21,7 +21,7 @@ Failure SpoolFailure(const std::filesystem::path& folder) {
               "a temporary file in " + folder.string() + ": " + std::generic_category().message(errno));
 }
 
-// A file that has no name, or had one for a moment where the file system needs that.
+// A file that has no name, or had one for a moment if the file system needs one.
 int OpenNameless(const std::filesystem::path& folder) {
   const int nameless = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kPrivateFile);
   if (nameless >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return nameless;

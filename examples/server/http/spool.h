@@ -50,12 +50,12 @@ class SpooledFile {
   SpooledFile(const SpooledFile&) = delete;
   SpooledFile& operator=(const SpooledFile&) = delete;
 
-  // Errors: kResourceExhausted where the spool is full, or the disk.
+  // Errors: kResourceExhausted if the spool or the disk is full.
   Result<void> Write(std::span<const std::byte> bytes);
 
   uint64_t size() const { return size_; }
 
-  // Reads exactly `bytes` from `place` on. Errors: kDataLoss where the file ends before; the system's.
+  // Reads exactly `bytes` from `place` on. Errors: kDataLoss if the file ends before; the system's.
   Result<void> ReadAt(uint64_t place, std::span<std::byte> bytes) const;
 
  private:

@@ -33,33 +33,34 @@ class Conversations {
  public:
   using Tell = std::function<void(const std::string&)>;  // gets warnings for people; called from any thread
 
-  // Lists the conversations in `folder`, which is made if it is not there, without reading them; empty: they are kept
-  // in memory alone. A file that is no conversation is left alone, and told of when it is met. Errors: the folder's.
+  // Lists the conversations in `folder` without reading them; the folder is made if it is not there. If `folder` is
+  // empty, conversations are kept in memory alone. A file that is no conversation is left alone, and told of when it is
+  // met. Errors: the folder's.
   static Result<std::unique_ptr<Conversations>> Open(const std::filesystem::path& folder,
                                                      const ConversationLimits& limits = {}, Tell tell = {});
 
-  // Keeps a new conversation, under its id or, where it has none, a new one, and returns it. It outlives a power cut.
+  // Keeps a new conversation and returns it. If it has no id, it gets a new one. It outlives a power cut.
   Result<Conversation> Add(const std::string& tenant, Conversation conversation);
 
   Result<Conversation> Find(const std::string& tenant, const std::string& id);
-  // The same of one that no answer is being written of, else kFailedPrecondition.
+  // The same. Error: kFailedPrecondition if an answer of the conversation is being written.
   Result<Conversation> FindIdle(const std::string& tenant, const std::string& id);
-  // Replaces it by what `edit` makes of it. With a `version`, only where it still has that. An edit of messages ends
-  // the claim of an answer that is being written.
+  // Changes a conversation by `edit`. If a `version` is given, the conversation must still have it. An edit of messages
+  // ends the claim of an answer that is being written.
   Result<Conversation> Change(const std::string& tenant, const std::string& id, std::optional<uint64_t> version,
                               const std::function<void(Conversation&)>& edit);
   Result<void> Delete(const std::string& tenant, const std::string& id, std::optional<uint64_t> version = {});
 
-  // All, the one that was changed last first, without their messages; how many there are instead.
+  // All conversations without their messages, each with the number of these; the one that was changed last comes first.
   std::vector<std::pair<Conversation, size_t>> List(const std::string& tenant);
-  // The others of which the first turn may be the same, whole.
+  // The other conversations whose first turn may be the same, with their messages.
   std::vector<Conversation> Relatives(const std::string& tenant, const Conversation& conversation);
 
-  // Stores `messages`, to which an answer is about to be computed, and returns the number of that turn. Until it ends
-  // no other begins: kFailedPrecondition. `version` is that of the conversation that the messages go on from.
+  // Stores `messages`, to which an answer is about to be computed, and returns the number of that turn. Until it ends,
+  // no other turn begins: kFailedPrecondition. `version` is that of the conversation that the messages continue.
   Result<uint64_t> BeginTurn(const std::string& tenant, const std::string& id, uint64_t version, const Json& messages);
-  // Ends a turn with what `edit` makes of the conversation; the tenant's limit may be passed by one answer. Error:
-  // kFailedPrecondition where the messages were changed since it began.
+  // Ends a turn, and changes the conversation by `edit`. The tenant's limit may be passed by one answer. Error:
+  // kFailedPrecondition if the messages were changed since the turn began.
   Result<Conversation> EndTurn(const std::string& tenant, const std::string& id, uint64_t turn,
                                const std::function<void(Conversation&)>& edit);
 

@@ -34,12 +34,12 @@ class Transcripts {
   Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores, BackgroundQueue* writer);
   ~Transcripts();
 
-  // `ids` are the tokens of `messages`, of which the last is the model's answer. Waits for no store; one that fails
-  // forgets it.
+  // `ids` are the tokens of `messages`, of which the last is the model's answer. The call waits for no store; a store
+  // that fails forgets them.
   void Remember(const nlohmann::ordered_json& messages, const std::string& tenant, std::span<const int32_t> ids);
 
-  // The tokens of the longest beginning of `messages` that ends with an answer and is known; empty where none is. Of
-  // beginnings that only stores know, those count that end with one of the last few answers.
+  // The tokens of the longest beginning of `messages` that ends with an answer and is known; empty if none is. A
+  // beginning that only stores know counts if it ends with one of the last few answers.
   std::vector<int32_t> Recall(const nlohmann::ordered_json& messages, const std::string& tenant);
 
   // Forgets the beginnings of `messages` that have more than the first `keep` of them. The writer drops them from the

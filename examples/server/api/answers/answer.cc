@@ -259,7 +259,8 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> req
     request.special_text = reading.format.needs_special_text();
     const uint64_t tokens = request.prompt.size();
     prompt_tokens += tokens;
-    // Clients that know nothing of the context ask for more than it has: an answer ends where it is full.
+    // Clients that do not know the size of the context ask for more than it has: an answer ends when the context is
+    // full.
     if (request.max_tokens && tokens + *request.max_tokens > call.service->context()) request.max_tokens.reset();
     const auto prompt = static_cast<uint32_t>(submitted.tickets.size());
     const auto on_event = [prompt, ready = submitted.ready, wake = call.wake] {

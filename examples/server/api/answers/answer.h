@@ -64,9 +64,9 @@ class Dialect {
 };
 
 // Submits requests that differ in their prompts, and answers them as one: the choices of the first prompt, then those
-// of the second, and so on. `on_end` gets what came, also where the client left before the end; an ApiError that it
-// throws is what the client gets. Thrown: what the engine refuses; 400 and 429 where the prompts, times their samples,
-// are more answers than the tenant or the server may have.
+// of the second, and so on. `on_end` gets the choices as far as they came, also if the client left before the end; if
+// it throws an ApiError, the client gets that. Thrown: the engine's refusal; 400 and 429 if the prompts, times their
+// samples, are more answers than the tenant or the server may have.
 std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const OutputReading& reading,
                                       bool is_stream, std::unique_ptr<Dialect> dialect,
                                       std::function<void(const std::vector<Choice>&)> on_end = {});

@@ -37,7 +37,7 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // To be called once. Thrown: 409 where the messages were changed, or the conversation deleted.
+  // To be called once. Thrown: 409 if the messages were changed, or the conversation deleted.
   void End(const std::function<void(Conversation&)>& edit) {
     const uint64_t turn = std::exchange(turn_, 0);
     (void)TakeKept(service_->conversations().EndTurn(tenant_, before_.id, turn, edit), "conversation");

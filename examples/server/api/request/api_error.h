@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiError: why a request is not answered. Thrown where a request is read, caught in one place (api/router.cc), and
-// written in the manner of the API that was called.
+// ApiError: why a request is not answered. It is thrown where a request is read, caught in one place (api/router.cc),
+// and written in the form of the API that was called.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_API_ERROR_H_
 #define SKALD_EXAMPLES_SERVER_API_REQUEST_API_ERROR_H_

@@ -21,8 +21,8 @@ inline std::string EntityTagOf(const Conversation& conversation) {
   return "\"" + std::to_string(conversation.version) + "\"";
 }
 
-// Returns the version that a change is meant for, or nothing where the client does not say. Thrown: 412 where
-// `conversation` has another one by now.
+// Returns the version that a change is meant for, or nothing if the client does not name one. Thrown: 412 if
+// `conversation` has another version by now.
 inline std::optional<uint64_t> ReadIfMatch(const HttpRequest& request, const Conversation& conversation) {
   std::string_view tags = request.Header("if-match");
   if (tags.empty() || tags == "*") return std::nullopt;

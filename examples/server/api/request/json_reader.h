@@ -29,14 +29,14 @@ inline constexpr internal::JsonLimits kRequestJson = {.depth = 64, .values = siz
 // Parses a request's body. Errors: no JSON, or more than kRequestJson allows.
 Json ParseJson(std::string_view text);
 
-// Parses a text that stands inside of a request or of an answer, as arguments of a call do. Nothing where it is no
-// JSON, or more than kRequestJson allows.
+// Parses a text inside of a request or of an answer, such as the arguments of a call. Returns nothing if it is no JSON,
+// or more than kRequestJson allows.
 std::optional<Json> TryParseJson(std::string_view text);
 
 // Parses JSON of an answer, as the model's own text: as deep as calls may nest.
 std::optional<Json> TryParseAnswerJson(std::string_view text);
 
-// JSON as text; what is not valid UTF-8 becomes U+FFFD.
+// JSON as text; bytes that are not valid UTF-8 become U+FFFD.
 std::string Dump(const Json& json);
 
 // One object of a request. `json` must outlive it.
@@ -55,10 +55,10 @@ class JsonReader {
   // One string or an array of them.
   std::vector<std::string> Strings(std::string_view name);
   const Json* Array(std::string_view name);
-  // Of any type; null where it is absent or null.
+  // A field of any type; null if it is absent or null.
   const Json* Any(std::string_view name);
 
-  // The same for what must be there.
+  // The same for a field that must be there.
   std::string NeedString(std::string_view name);
   const Json& NeedArray(std::string_view name);
 

@@ -21,8 +21,8 @@ void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::s
 // Sets the most tokens of an answer to the least of what the client wants, if anything, and the tenant may have.
 void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& request);
 
-// The model that a request names, or the one without an adapter where it names none or "default". Thrown: names of
-// others.
+// The model that a request names, or the model without an adapter if it names none or "default". Thrown: an unknown
+// name.
 const NamedModel& ReadModel(JsonReader& reader, const Call& call);
 
 }  // namespace skald::serve

@@ -43,7 +43,7 @@ Result<StateLock> StateLock::Take(const std::filesystem::path& folder) {
       return Fail(ErrorCode::kFailedPrecondition, folder.string() + ": another server keeps its state here, " +
                                                       Holder(file.get()) + "; each server needs a folder of its own");
     }
-    // For the message above alone: where it cannot be written, the lock holds nevertheless.
+    // This text serves the message above alone: if it cannot be written, the lock holds nevertheless.
     const std::string holder = ThisProcess();
     if (::ftruncate(file.get(), 0) == 0) {
       (void)internal::Uninterrupted([&] { return ::pwrite(file.get(), holder.data(), holder.size(), 0); });
