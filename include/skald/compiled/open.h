@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The definitions in open/, for the one source of a program that compiles them (skald/compiled.h).
-// They need what skald/compiled/tokenizers.h does.
+// They need skald/compiled/tokenizers.h, templates.h and constraints.h.
 
 #ifndef SKALD_COMPILED_OPEN_H_
 #define SKALD_COMPILED_OPEN_H_
