@@ -59,7 +59,7 @@ TEST_CASE("a packed file is opened as the folder that it was made from") {
   const auto first = OpenModel(Demo()), second = OpenModel(packed);
   REQUIRE(first);
   REQUIRE(second);
-  CHECK(second->info.name == first->info.name);
+  CHECK(second->info.family == first->info.family);
   CHECK(second->info.trained_context == first->info.trained_context);
   CHECK(second->text.stop_ids == first->text.stop_ids);
   CHECK(second->text.sampler.temperature == first->text.sampler.temperature);
