@@ -137,7 +137,8 @@ void InspectCheckpoint(const OpenedModel& model, const Checkpoint& checkpoint) {
   std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
   if (gguf != nullptr) {
     std::cout << "metadata:\n";
-    for (const auto& [name, value] : JsonOf(gguf->metadata()).items()) {
+    const nlohmann::json metadata = JsonOf(gguf->metadata());  // items() refers to it
+    for (const auto& [name, value] : metadata.items()) {
       const std::string shown = QuotedName(name);
       std::cout << "  " << shown.substr(1, shown.size() - 2) << " = ";
       const GgufArray* const array = gguf->metadata().Array(name);
