@@ -4,6 +4,7 @@
 // pieces in which it is read. The same bytes answer one command of each kind over a socket. Accepted answers must be
 // within the bounds of one.
 
+#include <hiredis/hiredis.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
