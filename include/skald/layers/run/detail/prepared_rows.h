@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "skald/base/inline.h"
+#include "skald/base/numbers/bf16.h"
 
 namespace skald {
 
