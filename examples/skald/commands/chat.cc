@@ -175,9 +175,9 @@ class Conversation {
   }
   // The messages of turn `i` and all later ones: two of each turn, after those that the chat began with.
   size_t MessagesFrom(size_t i) const {
-    const size_t first = !messages().empty() && messages()[0]["role"] == "system" ? 1 : 0;
-    return messages().size() - std::min(messages().size(), first + 2 * i);
+    return messages().size() - std::min(messages().size(), SystemMessages() + 2 * i);
   }
+  size_t SystemMessages() const { return !messages().empty() && messages()[0]["role"] == "system" ? 1 : 0; }
 
   // Adds `message` and the answer to it to the chat.
   Result<Ending> Ask(const std::string& message) {
@@ -220,12 +220,13 @@ class Conversation {
   // context. The first turn goes last: it holds the system message, and models attend much to the very beginning.
   Result<void> MakeRoom(NextTurn& next) {
     const size_t most = session_.max_tokens(), prompt_tokens = next.ids.size();
+    const size_t answer = std::min<size_t>(sampling_.max_tokens, most / 4);
+    if (session_.tokens_left() >= prompt_tokens + answer) return {};
     SKALD_ASSIGN(const size_t alone, TokensOfMessageAlone());
     if (alone > most) {
       return Fail(ErrorCode::kOutOfRange, "the message has " + std::to_string(alone) + " tokens, but at most " +
                                               std::to_string(most) + " fit (see --max-context)");
     }
-    const size_t answer = std::min<size_t>(sampling_.max_tokens, most / 4);
     size_t forgotten = 0;
     while (turns_.size() > 1 && session_.tokens_left() < prompt_tokens + answer) {
       SKALD_TRY(ForgetTurn(1));
@@ -264,8 +265,7 @@ class Conversation {
   Result<size_t> TokensOfMessageAlone() const {
     Chat alone = chat_;
     nlohmann::ordered_json& kept = TreeOf(alone.messages);
-    const size_t first = kept.size() > 1 && kept[0]["role"] == "system" ? 1 : 0;
-    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(first), kept.end() - 1);
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(SystemMessages()), kept.end() - 1);
     SKALD_ASSIGN(const auto ids, EncodeChat(tokenizer_, template_, alone));
     return ids.size();
   }
