@@ -44,29 +44,16 @@ class JsonScanner {
   bool in_string_ = false, is_escaped_ = false;
 };
 
-// Whether the text is one value of JSON.
-inline bool IsJson(std::string_view text);
-
-// The same value without the white space between its parts. `json` must be JSON.
-inline std::string WithoutSpace(std::string_view json);
-
-// A text as a string of JSON.
-inline std::string QuotedJson(std::string_view text);
-// The text that a string of JSON means; nothing if it is another value.
-inline std::optional<std::string> UnquotedJson(std::string_view json);
-
-// The members of an object, in order: names as they read, values as text without white space around them. Nothing where
-// the text is no JSON, or another value.
-inline std::optional<std::vector<std::pair<std::string, std::string_view>>> MembersOf(std::string_view json);
-// The same of the items of an array.
-inline std::optional<std::vector<std::string_view>> ItemsOf(std::string_view json);
-
-// The text without white space at its ends.
-inline std::string_view Trimmed(std::string_view text);
-
 inline constexpr std::string_view kSpace = " \t\r\n";
 
 inline bool IsSpace(char c) { return kSpace.find(c) != kSpace.npos; }
+
+// The text without white space at its ends.
+inline std::string_view Trimmed(std::string_view text) {
+  const size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
+  const size_t end = text.find_last_not_of(kSpace);
+  return end == text.npos ? std::string_view() : text.substr(begin, end + 1 - begin);
+}
 
 class NoEvents final : public internal::JsonEvents {
  public:
@@ -168,6 +155,7 @@ inline void JsonScanner::Close(char bracket) {
   if (open_.empty()) state_ = State::kWhole;
 }
 
+// Whether the text is one value of JSON.
 inline bool IsJson(std::string_view text) {
   constexpr internal::JsonLimits kLimits = {.depth = kMostAnswerNesting};
   NoEvents events;
@@ -175,6 +163,7 @@ inline bool IsJson(std::string_view text) {
   return internal::ReadJson(text, events, complaint, kLimits);
 }
 
+// The same value without the white space between its parts. `json` must be JSON.
 inline std::string WithoutSpace(std::string_view json) {
   std::string dense;
   dense.reserve(json.size());
@@ -193,10 +182,12 @@ inline std::string WithoutSpace(std::string_view json) {
   return dense;
 }
 
+// A text as a string of JSON.
 inline std::string QuotedJson(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// The text that a string of JSON means; nothing if it is another value.
 inline std::optional<std::string> UnquotedJson(std::string_view json) {
   if (!json.starts_with('"')) return std::nullopt;
   nlohmann::json value;
@@ -204,6 +195,8 @@ inline std::optional<std::string> UnquotedJson(std::string_view json) {
   return value.get<std::string>();
 }
 
+// The members of an object, in order: names as they read, values as text without white space around them. Nothing where
+// the text is no JSON, or another value.
 inline std::optional<std::vector<std::pair<std::string, std::string_view>>> MembersOf(std::string_view json) {
   json = Trimmed(json);
   if (!json.starts_with('{') || !IsJson(json)) return std::nullopt;
@@ -217,16 +210,11 @@ inline std::optional<std::vector<std::pair<std::string, std::string_view>>> Memb
   return members;
 }
 
+// The same of the items of an array.
 inline std::optional<std::vector<std::string_view>> ItemsOf(std::string_view json) {
   json = Trimmed(json);
   if (!json.starts_with('[') || !IsJson(json)) return std::nullopt;
   return PartsOf(json);
-}
-
-inline std::string_view Trimmed(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
-  const size_t end = text.find_last_not_of(kSpace);
-  return end == text.npos ? std::string_view() : text.substr(begin, end + 1 - begin);
 }
 
 }  // namespace skald::internal::calls

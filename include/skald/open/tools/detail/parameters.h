@@ -22,19 +22,11 @@ namespace skald::internal::calls {
 
 inline constexpr std::string_view kParameterEnd = "</parameter>";
 
-// The types that a value may have, by the names of JSON Schema; of an integer only "integer". Empty where the schema
-// does not say. `root` is the schema of all parameters, in which references are looked up.
-inline std::vector<std::string> TypesOf(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root);
-
 enum class ParameterKind {
   kText,    // a string, or nothing that the schema tells
   kJson,    // anything but strings
   kEither,  // a text, and where it reads as JSON of one of the other types, that
 };
-inline ParameterKind KindOf(const std::vector<std::string>& types);
-
-// Whether a value of JSON, as text, is of one of the types. Any value is if no types are given.
-inline bool IsOfTypes(std::string_view json, const std::vector<std::string>& types);
 
 // Whether a property can be written in this form: its name must not end the tag, which is looked for no further than so
 // many bytes.
@@ -76,6 +68,8 @@ inline const Json* Member(const Json& object, const char* name) {
   return found == object.end() ? nullptr : &*found;
 }
 
+// The types that a value may have, by the names of JSON Schema; of an integer only "integer". Empty where the schema
+// does not say. `root` is the schema of all parameters, in which references are looked up.
 inline std::vector<std::string> TypesOf(const Json& schema, const Json& root) {
   constexpr size_t kMostSchemas = 256;  // references may lead in a circle
   std::vector<std::string> types;
@@ -123,6 +117,7 @@ inline ParameterKind KindOf(const std::vector<std::string>& types) {
   return types.size() <= 1 ? ParameterKind::kText : ParameterKind::kEither;
 }
 
+// Whether a value of JSON, as text, is of one of the types. Any value is if no types are given.
 inline bool IsOfTypes(std::string_view json, const std::vector<std::string>& types) {
   if (!IsJson(json)) return false;
   json = Trimmed(json);
