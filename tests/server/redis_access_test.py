@@ -109,7 +109,8 @@ class Redis(unittest.TestCase):
     def certificates(self):
         def run(*words):
             subprocess.run(["openssl", *words], check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=self.folder)
-        run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=authority")
+        run("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=authority",
+            "-addext", "keyUsage=critical,keyCertSign,cRLSign")  # newer versions of Python want it
         run("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=redis")
         self.file("names", "subjectAltName=IP:127.0.0.1\n")
         run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "server.pem",

@@ -11,7 +11,7 @@ import subprocess
 MPIRUN = os.environ.get("SKALD_MPIRUN") or shutil.which("mpirun")
 # Open MPI: allows more ranks than processors, and root in containers. Other implementations ignore it.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+               "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 
 
 def can_run(program):

@@ -46,11 +46,13 @@ make_system() {
   touch "$root/made"
 }
 
-# inside <system> <command>: runs it there as root, with mounts that end with it.
+# inside <system> <command>: runs it there as root, with mounts that end with it. Tests need terminals (/dev/pts) and MPI
+# the topology of processors (/sys).
 inside() {
   local root=build/systems/$1
   unshare --mount --pid --fork bash -c '
-    mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/dev/shm" &&
+    mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" &&
+      mount -t tmpfs tmpfs "$1/dev/shm" &&
       cp /etc/resolv.conf "$1/etc/resolv.conf" && exec chroot "$1" /usr/bin/env -i HOME=/root LC_ALL=C.UTF-8 \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash -c "$2"' inside "$root" "$2"
 }
