@@ -67,12 +67,10 @@ ARITHMETIC = re.compile(r"skald/(kernels/|layers/run/(?!rows\.h|scratch_pieces\.
 # Public headers parse no other library's headers, however far away, once a program is compiled of many sources: a
 # program that has the compiled library needs none of them. These are the ones that the definitions need.
 FOREIGN = re.compile(r"nlohmann/|hwy/|sentencepiece|oniguruma|zstd|xxh|hiredis|openssl/|mpi\.h|curl/|boost/")
-# The headers whose subject is another library, for programs that use it too; kernels, which Highway makes; and tools,
-# whose schemas are still trees of nlohmann-json.
+# The headers whose subject is another library, for programs that use it too; and kernels, which Highway makes.
 OF_OTHER_LIBRARIES = re.compile(
     r"skald/(kernels/|compiled(/|\.h)|base/json/(json_tree|json_value_tree|read_json)\.h"
-    r"|base/numbers/(bf16|packed_element)\.h|weights/files/gguf_json\.h|distributed/communicators/mpi_ranks\.h"
-    r"|open/tools/(tools|answer_filter|output_parser)\.h)")
+    r"|base/numbers/(bf16|packed_element)\.h|weights/files/gguf_json\.h|distributed/communicators/mpi_ranks\.h)")
 # Details that the definitions of every room may include.
 SHARED_DETAILS = "skald/base/json/detail/"
 INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+#endif", re.MULTILINE)

@@ -6,6 +6,7 @@
 
 #include "doctest/doctest.h"
 #include "server/api/request/tool_reading.h"
+#include "skald/base/json/json_value_tree.h"
 
 namespace skald::testing {
 namespace tool_reading_test {
@@ -54,7 +55,7 @@ TEST_CASE("three APIs say the same of tools") {
     const ToolList list = Read(api, "");
     REQUIRE(list.tools.size() == 2);
     CHECK(list.tools[1].name == "dance");
-    CHECK(list.tools[1].parameters == Json{{"type", "object"}});
+    CHECK(TreeOf(list.tools[1].parameters) == Json{{"type", "object"}});
     CHECK(list.choice == ToolChoice::kAuto);
     CHECK(list.is_parallel);
     CHECK_FALSE(Read(api, std::string(", ") + api.single).is_parallel);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/open/tools/answer_filter.h"
 #include "skald/open/tools/output_parser.h"
 
@@ -82,7 +83,7 @@ Json Schema() {
 AnswerRules RulesOf(ToolForm form, const Json& schema) {
   AnswerRules rules;
   rules.format.tools = form;
-  rules.tools.tools = {{"look", "", schema}, {"f.2", "", Json::object()}};
+  rules.tools.tools = {{"look", "", JsonValueOf(schema)}, {"f.2", "", JsonValue::Object()}};
   return rules;
 }
 
@@ -340,8 +341,8 @@ TEST_CASE("a schema that is too large is that of any object, and the other tools
   for (int i = 0; i < 40; ++i) pattern += "(a|ab){0,9000}";
   large["properties"]["x"]["pattern"] = pattern + "$";
   AnswerRules rules = RulesOf(ToolForm::kHermes, large);
-  rules.tools.tools[1].parameters = Json::parse(R"({"type": "object", "properties": {"i": {"type": "integer"}},
-    "required": ["i"]})");
+  rules.tools.tools[1].parameters =
+      JsonValue::Parse(R"({"type": "object", "properties": {"i": {"type": "integer"}}, "required": ["i"]})").value();
   const auto filter = FilterOf(rules);
   Write(*filter->Clone().value(), "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"q\": [1]}}\n</tool_call>");
   Write(*filter, "<tool_call>\n{\"name\": \"f.2\", \"arguments\": {\"i\": ");

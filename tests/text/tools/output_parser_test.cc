@@ -4,6 +4,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -23,7 +24,8 @@ namespace output_parser_test {
 using Kind = OutputPart::Kind;
 
 ToolList SomeTools() {
-  return {{{"weather", "", {{"properties", {{"city", {{"type", "string"}}}, {"days", {{"type", "integer"}}}}}}}}};
+  auto schema = JsonValue::Parse(R"({"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})");
+  return {.tools = {{"weather", "", std::move(schema).value()}}};
 }
 
 // The parts of a text that comes in pieces of the given sizes; parts of a kind that follow each other are one.

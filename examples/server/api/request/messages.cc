@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "skald/base/json/json_value_tree.h"
+
 namespace skald::serve {
 namespace {
 
@@ -94,9 +96,9 @@ Json ReadMessages(const Json& messages, const std::string& path) {
 Json ToolsForTemplate(const ToolList& tools) {
   Json list = Json::array();
   for (const Tool& tool : tools.tools) {
-    list.push_back(
-        {{"type", "function"},
-         {"function", {{"name", tool.name}, {"description", tool.description}, {"parameters", tool.parameters}}}});
+    const Json function = {
+        {"name", tool.name}, {"description", tool.description}, {"parameters", TreeOf(tool.parameters)}};
+    list.push_back({{"type", "function"}, {"function", function}});
   }
   return list;
 }

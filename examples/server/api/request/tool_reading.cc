@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "skald/base/json/json_value_tree.h"
+
 namespace skald::serve {
 namespace {
 
@@ -24,8 +26,8 @@ void AddTool(ToolList& list, ToolNames& names, Tool tool, const std::string& pat
                    path};
   }
   if (!names.insert(tool.name).second) throw ApiError{400, "there are two tools named '" + tool.name + "'", path};
-  if (tool.parameters.is_null()) tool.parameters = Json::object();
-  if (!tool.parameters.is_object())
+  if (tool.parameters.is_null()) tool.parameters = JsonValue::Object();
+  if (!TreeOf(tool.parameters).is_object())
     throw ApiError{400, "the parameters of '" + tool.name + "' are no JSON Schema", path};
   list.tools.push_back(std::move(tool));
 }
@@ -52,10 +54,10 @@ void ReadTool(const Json& json, const std::string& path, const ToolSpelling& spe
   WithFields(tool, spelling, [&](JsonReader& fields) {
     fields.Ignore({"strict", "cache_control"});
     const Json* const schema = fields.Any(spelling.schema);
-    AddTool(
-        list, names,
-        {fields.NeedString("name"), fields.String("description").value_or(""), schema == nullptr ? Json() : *schema},
-        fields.PathOf("name"));
+    AddTool(list, names,
+            {fields.NeedString("name"), fields.String("description").value_or(""),
+             schema == nullptr ? JsonValue() : JsonValueOf(*schema)},
+            fields.PathOf("name"));
   });
   tool.Finish();
 }

@@ -10,15 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "skald/base/json/json_value.h"
 
 namespace skald {
 
 /// One tool.
 struct Tool {
-  std::string name;                   ///< by which the model calls it
-  std::string description;            ///< for the model
-  nlohmann::ordered_json parameters;  ///< a JSON Schema of an object
+  std::string name;         ///< by which the model calls it
+  std::string description;  ///< for the model
+  JsonValue parameters;     ///< a JSON Schema of an object; null: any object
 };
 
 /// Whether an answer has calls.

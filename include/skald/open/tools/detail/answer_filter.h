@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/inline.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/constraints/grammar/automaton.h"
 #include "skald/constraints/grammar/shortest_text.h"
@@ -121,7 +122,9 @@ class AnswerGrammars {
     auto key = nlohmann::ordered_json::array({what, rules_.needs_names(), rules_.begins_thinking, tools.only,
                                               tools.is_parallel, static_cast<int>(tools.choice),
                                               rules_.schema ? nlohmann::ordered_json(*rules_.schema) : nullptr});
-    for (const Tool& tool : tools.tools) key.push_back(nlohmann::ordered_json::array({tool.name, tool.parameters}));
+    for (const Tool& tool : tools.tools) {
+      key.push_back(nlohmann::ordered_json::array({tool.name, TreeOf(tool.parameters)}));
+    }
     return cache_.Get(key.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), make);
   }
 

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json/json_value_tree.h"
 #include "skald/base/result.h"
 #include "skald/constraints/grammar/grammar.h"
 #include "skald/constraints/json_schema.h"
@@ -199,8 +200,9 @@ inline Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& gram
     return around("\n<function=" + tool.name + ">\n", parameters, "</function>\n</tool_call>");
   }
   const Json any = {{"type", "object"}};
-  const bool is_any = tool.parameters.empty() || loose_.contains(tool.name);
-  SKALD_ASSIGN(auto arguments, AddJson(is_any ? any : tool.parameters, AsText(any).c_str(), grammar));
+  const Json& schema = TreeOf(tool.parameters);
+  const bool is_any = schema.empty() || loose_.contains(tool.name);
+  SKALD_ASSIGN(auto arguments, AddJson(is_any ? any : schema, AsText(any).c_str(), grammar));
   switch (form_) {
     case ToolForm::kLlama3:
       return around(" \"" + tool.name + "\", \"parameters\": ", arguments, "}");
@@ -217,7 +219,7 @@ inline Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& gram
 // <parameter=KEY> value </parameter> in the schema's order.
 inline Result<Expression> CallGrammar::AddParameters(const Tool& tool, Grammar& grammar) const {
   std::vector<Expression> all;
-  const Json& root = tool.parameters;
+  const Json& root = TreeOf(tool.parameters);
   const Json properties = root.is_object() ? root.value("properties", Json::object()) : Json::object();
   const Json required = root.is_object() ? root.value("required", Json::array()) : Json::array();
   for (auto property = properties.begin(); properties.is_object() && property != properties.end(); ++property) {

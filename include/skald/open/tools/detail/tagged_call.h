@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/json/json_value_tree.h"
 #include "skald/open/tools/detail/json_calls.h"
 #include "skald/open/tools/detail/json_text.h"
 #include "skald/open/tools/detail/parameters.h"
@@ -208,11 +209,11 @@ class ParameterCall final : public TaggedCall {
     const Tool* const tool = tools_.Find(functions_.back().name);
     key_ = key;
     types_.clear();
-    if (tool != nullptr && tool->parameters.is_object()) {
-      const auto properties = tool->parameters.find("properties");
-      const bool is_known =
-          properties != tool->parameters.end() && properties->is_object() && properties->contains(key_);
-      if (is_known) types_ = TypesOf((*properties)[key_], tool->parameters);
+    const Json* const root = tool == nullptr ? nullptr : &TreeOf(tool->parameters);
+    if (root != nullptr && root->is_object()) {
+      const auto properties = root->find("properties");
+      const bool is_known = properties != root->end() && properties->is_object() && properties->contains(key_);
+      if (is_known) types_ = TypesOf((*properties)[key_], *root);
     }
     value_ = at_;
     json_ = JsonScanner();
