@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/numbers/portable_exp.h"
+#include "skald/base/mathematics/portable_exp.h"
 
 #include <cmath>
 #include <limits>

@@ -53,7 +53,7 @@ ROOMS = {
     "constraints": ["", "schema", "grammar"],
     "templates": ["", "execution", "library", "operations", "syntax", "values"],
     "cache": ["steps", "", "blocks", "layout"],
-    "base": ["files", "json", "threads", "ranks", "numbers", "text", ""],
+    "base": ["files", "json", "threads", "ranks", "numbers", "mathematics", "text", ""],
 }
 # A folder of this name in a room holds its definitions and what only these need.
 DETAIL = "detail"
@@ -87,6 +87,11 @@ TOP_LEVEL = {"include", "tests", "examples", "benchmarks", "build",
 # The library prints nothing, ends no process and reads no environment.
 FORBIDDEN = re.compile(
     r"\b(abort|exit|_Exit|quick_exit|terminate|f?printf|puts|getenv|cout|cerr|clog|HWY_ABORT|HWY_ASSERT)\b")
+
+# The C library's functions differ between systems in the last bit; base/mathematics/ has the same bits everywhere.
+C_MATHEMATICS = re.compile(
+    r"(?<![\w.>])(?:std::|__builtin_)?((?:sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|exp|exp2|expm1|log|log2|log10"
+    r"|log1p|pow|cbrt|hypot|erf|erfc|tgamma|lgamma)[fl]?)\(")
 
 # Foreign JSON is parsed in one place, where limits of depth and size hold.
 JSON_PARSER = pathlib.PurePath("include/skald/base/json/detail/read_json.h")
@@ -244,6 +249,8 @@ class Lint:
         for number, line in enumerate(only_code(text).split("\n"), 1):
             if found := FORBIDDEN.search(line):
                 self.problem(path, number, f"{found[1]} has no place in the library")
+            if found := C_MATHEMATICS.search(line):
+                self.problem(path, number, f"{found[1]}() differs between systems: use base/mathematics/")
 
     def check_include(self, path, number, folder, included):
         if SIMD_HEADER.match(included) and folder not in SIMD_FOLDERS | ABOVE_ALL:

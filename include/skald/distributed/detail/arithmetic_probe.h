@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether two machines compute the same bits. A few sums show possible differences: SIMD targets with FMA agree, and
-// those without (SSE2 to SSE4) round each product (kernels/ARITHMETIC.md); angles of rotary embeddings and decays of
-// recurrent layers come from the C library, whose functions may differ in the last bit.
+// those without (SSE2 to SSE4) round each product (kernels/ARITHMETIC.md); a compiler that may fuse or reorder
+// operations changes the angles of rotary embeddings and the decays of recurrent layers.
 
 #ifndef SKALD_DISTRIBUTED_DETAIL_ARITHMETIC_PROBE_H_
 #define SKALD_DISTRIBUTED_DETAIL_ARITHMETIC_PROBE_H_
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
+#include "skald/base/mathematics/portable_exp.h"
+#include "skald/base/mathematics/portable_log.h"
+#include "skald/base/mathematics/portable_pow.h"
+#include "skald/base/mathematics/portable_sin_cos.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/kernels/args.h"
@@ -31,8 +34,9 @@ inline void AddSums(Fingerprint64& print) {
 inline void AddFunctions(Fingerprint64& print) {
   for (int i = 1; i <= 1000; ++i) {
     const double x = i * 0.7310585786300049;
-    print.Add(std::sin(x)).Add(std::cos(x)).Add(std::log(x)).Add(std::log1p(1.0 / x));
-    print.Add(std::exp(-0.01 * x)).Add(std::pow(10000.0, -0.001 * x));
+    const SinAndCos turned = PortableSinCos(x);
+    print.Add(turned.sin).Add(turned.cos).Add(PortableLog(x)).Add(PortableLog1p(1.0 / x));
+    print.Add(PortableExp(-0.01 * x)).Add(PortablePow(10000.0, -0.001 * x));
   }
 }
 

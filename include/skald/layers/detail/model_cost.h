@@ -8,12 +8,12 @@
 #include "skald/layers/model_cost.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 #include <variant>
 
 #include "skald/base/inline.h"
+#include "skald/base/mathematics/portable_pow.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/spec/component.h"
@@ -26,7 +26,7 @@ namespace skald {
 SKALD_INLINE double ModelCost::StepBytes(double rows) const {
   double sum = 0;
   for (const auto& [share, bytes] : parameters) {
-    sum += static_cast<double>(bytes) * (1.0 - std::pow(1.0 - share, rows));
+    sum += static_cast<double>(bytes) * (1.0 - PortablePow(1.0 - share, rows));
   }
   return sum;
 }

@@ -7,9 +7,8 @@
 
 #include "skald/model/rotation.h"
 
-#include <cmath>
-
 #include "skald/base/inline.h"
+#include "skald/base/mathematics/portable_sin_cos.h"
 #include "skald/base/threads/float_environment.h"
 
 namespace skald {
@@ -22,9 +21,9 @@ SKALD_INLINE Rotation::Rotation(const RopeSpec& rope, size_t rotary_dim)
 
 SKALD_INLINE void Rotation::Write(double position, double factor, float* cos, float* sin) const {
   for (size_t pair = 0; pair < pairs(); ++pair) {
-    const double angle = position * frequencies_[pair];
-    cos[pair] = static_cast<float>(factor * std::cos(angle));
-    sin[pair] = static_cast<float>(factor * std::sin(angle));
+    const SinAndCos turned = PortableSinCos(position * frequencies_[pair]);
+    cos[pair] = static_cast<float>(factor * turned.cos);
+    sin[pair] = static_cast<float>(factor * turned.sin);
   }
 }
 

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "skald/base/inline.h"
-#include "skald/base/numbers/portable_exp.h"
+#include "skald/base/mathematics/portable_exp.h"
 
 namespace skald {
 

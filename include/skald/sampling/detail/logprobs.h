@@ -8,10 +8,10 @@
 #include "skald/sampling/logprobs.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "skald/base/inline.h"
-#include "skald/base/numbers/portable_exp.h"
+#include "skald/base/mathematics/portable_exp.h"
+#include "skald/base/mathematics/portable_log.h"
 #include "skald/base/threads/float_environment.h"
 
 namespace skald {
@@ -21,7 +21,7 @@ SKALD_INLINE double LogSumExp(std::span<const float> logits) {
   const double highest = *std::max_element(logits.begin(), logits.end());
   double sum = 0.0;
   for (const float logit : logits) sum += PortableExp(logit - highest);
-  return highest + std::log(sum);
+  return highest + PortableLog(sum);
 }
 
 SKALD_INLINE std::vector<TokenLogprob> TopLogprobs(std::span<const float> logits, double log_sum_exp, size_t count,

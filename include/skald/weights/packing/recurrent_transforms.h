@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/mathematics/portable_exp.h"
+#include "skald/base/mathematics/portable_log.h"
+
 namespace skald::internal {
 
 /// Makes the row-major [rows, cols] matrix in `values` its transpose.
@@ -24,7 +27,7 @@ inline void Transpose(std::vector<float>& values, size_t rows, size_t cols) {
 
 /// A = -exp(A_log), the diagonal of a selective state space (arXiv:2312.00752, section 3.6). In double, rounded once.
 inline void DecayFromLogarithm(std::vector<float>& values) {
-  for (float& value : values) value = static_cast<float>(-std::exp(static_cast<double>(value)));
+  for (float& value : values) value = static_cast<float>(-PortableExp(static_cast<double>(value)));
 }
 
 /// -8 * softplus(p), by which the recurrence gate is multiplied to give the logarithm of the RG-LRU's decay
@@ -32,7 +35,7 @@ inline void DecayFromLogarithm(std::vector<float>& values) {
 inline void DecayFromRgLruParameter(std::vector<float>& values) {
   for (float& value : values) {
     const double p = value;
-    value = static_cast<float>(-8.0 * (std::fmax(p, 0.0) + std::log1p(std::exp(-std::fabs(p)))));
+    value = static_cast<float>(-8.0 * (std::fmax(p, 0.0) + PortableLog1p(PortableExp(-std::fabs(p)))));
   }
 }
 

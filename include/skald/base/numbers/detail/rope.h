@@ -12,6 +12,8 @@
 #include <numbers>
 
 #include "skald/base/inline.h"
+#include "skald/base/mathematics/portable_log.h"
+#include "skald/base/mathematics/portable_pow.h"
 
 namespace skald {
 
@@ -21,7 +23,7 @@ namespace internal {
 inline double YarnShare(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
   const auto dim = static_cast<double>(rotary_dim);
   const auto pair_of = [&](double turns) {
-    return dim * std::log(rope.original_context / (turns * 2.0 * std::numbers::pi)) / (2.0 * std::log(rope.base));
+    return dim * PortableLog(rope.original_context / (turns * 2.0 * std::numbers::pi)) / (2.0 * PortableLog(rope.base));
   };
   double first = pair_of(rope.high_frequency_factor), last = pair_of(rope.low_frequency_factor);
   if (rope.whole_ramp) first = std::floor(first), last = std::ceil(last);
@@ -33,7 +35,7 @@ inline double YarnShare(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
 }  // namespace internal
 
 SKALD_INLINE double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
-  const double frequency = std::pow(rope.base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
+  const double frequency = PortablePow(rope.base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
   if (rope.scaling == RopeScaling::kNone) return frequency;
   if (rope.scaling == RopeScaling::kLinear) return frequency / rope.factor;
   if (rope.scaling == RopeScaling::kLongRope) return frequency / double{rope.factors[pair]};

@@ -9,13 +9,13 @@
 #ifndef SKALD_FAMILIES_DEEPSEEK_V3_DETAIL_DEEPSEEK_V3_H_
 #define SKALD_FAMILIES_DEEPSEEK_V3_DETAIL_DEEPSEEK_V3_H_
 
-#include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
 #include "skald/base/json/detail/json_fields.h"
+#include "skald/base/mathematics/portable_log.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/deepseek_v3/deepseek_v3.h"
 #include "skald/families/readers/detail/config_json_rope.h"
@@ -142,7 +142,7 @@ inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFa
   fields.Expect("rope.scaling.attn_factor", 1.0);
   constexpr const char* kMultiplier = "rope.scaling.yarn_log_multiplier";
   if (fields.Find(kMultiplier) == nullptr) return;
-  attention.mscale = static_cast<float>(1.0 + fields.Positive(kMultiplier) * std::log(attention.rope.factor));
+  attention.mscale = static_cast<float>(1.0 + fields.Positive(kMultiplier) * PortableLog(attention.rope.factor));
 }
 
 // Reads the experts. Of models with as many experts as DeepSeek-V3 older files leave out that they are in groups; of

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "skald/base/json/detail/json_fields.h"
+#include "skald/base/mathematics/portable_log.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/readers/detail/model_fields.h"
@@ -43,7 +44,7 @@ inline void ReadLongRope(const JsonFields& fields, const RopeContext& context, R
     return;
   }
   const double stretched = context.fields.Size("max_position_embeddings") / rope.original_context;
-  const double logarithm = std::log(std::fmax(stretched, 1.0)) / std::log(std::fmax(rope.original_context, 2.0));
+  const double logarithm = PortableLog(std::fmax(stretched, 1.0)) / PortableLog(std::fmax(rope.original_context, 2.0));
   rope.attention_factor = static_cast<float>(std::sqrt(1.0 + logarithm));
 }
 

@@ -5,11 +5,11 @@
 #ifndef SKALD_FAMILIES_READERS_DETAIL_MODEL_FIELDS_H_
 #define SKALD_FAMILIES_READERS_DETAIL_MODEL_FIELDS_H_
 
-#include <cmath>
 #include <cstddef>
 #include <vector>
 
 #include "skald/base/json/detail/json_fields.h"
+#include "skald/base/mathematics/portable_log.h"
 
 namespace skald {
 
@@ -39,7 +39,7 @@ inline size_t LayerCount(const JsonFields& fields) {
 
 /// YaRN's factor of cosines and sines (arXiv:2309.00071, section 3.4).
 inline double YarnAttentionFactor(double factor, double multiplier = 1.0) {
-  return factor > 1.0 ? 0.1 * multiplier * std::log(factor) + 1.0 : 1.0;
+  return factor > 1.0 ? 0.1 * multiplier * PortableLog(factor) + 1.0 : 1.0;
 }
 
 /// A soft cap that is absent is the family's; one that is null is off.

@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "skald/base/inline.h"
-#include "skald/base/numbers/portable_exp.h"
+#include "skald/base/mathematics/portable_exp.h"
 
 namespace skald {
 

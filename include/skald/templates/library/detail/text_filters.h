@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/mathematics/portable_pow.h"
 #include "skald/templates/library/detail/methods.h"
 #include "skald/templates/operations/detail/arithmetic.h"
 #include "skald/templates/operations/detail/json_printing.h"
@@ -246,7 +247,7 @@ inline Value RoundFilter(Machine& machine, const Value& subject, const Inputs& i
   const MarkedText method = PrintedInput(machine, inputs[1], "common");
   if (!subject.IsNumber())
     return machine.Fail(subject.Is(Type::kUndefined) ? subject.WhyUndefined() : "round needs a number");
-  const double number = subject.number(), unit = std::pow(10.0, static_cast<double>(precision));
+  const double number = subject.number(), unit = PortablePow(10.0, static_cast<double>(precision));
   if (method.text() == "common") {
     // A whole number stays one.
     if (subject.IsWhole() && precision >= 0) return subject.Is(Type::kBool) ? Value::Int(subject.integer()) : subject;

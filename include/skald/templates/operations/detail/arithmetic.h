@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/mathematics/portable_pow.h"
 #include "skald/base/text/message.h"
 #include "skald/templates/operations/detail/comparisons.h"
 #include "skald/templates/operations/detail/printing.h"
@@ -36,7 +37,7 @@ inline Value WrongOperands(Machine& machine, Operator operation, const Value& a,
 inline Value IntegerPower(Machine& machine, Integer base, Integer exponent) {
   if (exponent < 0) {
     if (base == 0) return machine.Fail("a power of zero is a division by zero");
-    return Value::Float(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+    return Value::Float(PortablePow(static_cast<double>(base), static_cast<double>(exponent)));
   }
   Integer power = 1;
   bool overflow = false;
@@ -100,7 +101,7 @@ inline Value WithFloats(Machine& machine, Operator operation, double a, double b
       return Value::Float(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
     }
     default:
-      return Value::Float(std::pow(a, b));
+      return Value::Float(PortablePow(a, b));
   }
 }
 

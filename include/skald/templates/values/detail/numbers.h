@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "skald/base/mathematics/portable_pow.h"
 #include "skald/templates/values/detail/characters.h"
 #include "skald/templates/values/value.h"
 
@@ -117,7 +118,7 @@ inline double Rounded(double number, int digits) {
     std::from_chars(text.data(), text.data() + text.size(), rounded);
     return rounded;
   }
-  const double unit = std::pow(10.0, -digits);
+  const double unit = PortablePow(10.0, -digits);
   return std::isfinite(unit) ? std::nearbyint(number / unit) * unit : 0.0;
 }
 
