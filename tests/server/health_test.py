@@ -14,7 +14,7 @@ from fake_redis import FakeRedis
 from running_server import RunningServer
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from mpi_job import ENVIRONMENT, MPIRUN, can_run, pid_of_rank  # noqa: E402
+from mpi_job import ENVIRONMENT, can_run, launcher, pid_of_rank  # noqa: E402
 
 PROGRAM = sys.argv[1]
 COMPLETION = {"prompt": "And it", "max_tokens": 4}
@@ -61,7 +61,7 @@ class Health(unittest.TestCase):
 class StuckRank(unittest.TestCase):
     def test_a_rank_that_stops(self):
         with RunningServer(PROGRAM, "--max-context", "512", "-t", "1", "--ranks", "--stall-seconds", "1",
-                           launcher=[MPIRUN, "-n", "2"], env=ENVIRONMENT) as server:
+                           launcher=launcher(2), env=ENVIRONMENT) as server:
             self.assertEqual(server.post("/v1/completions", COMPLETION)[0], 200)
             rank = pid_of_rank(server.process.pid, PROGRAM, 1)
             os.kill(rank, signal.SIGSTOP)

@@ -22,7 +22,7 @@ from turns import Turns
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 import demo_adapter  # noqa: E402
-from mpi_job import ENVIRONMENT, MPIRUN, can_run, pid_of_rank  # noqa: E402
+from mpi_job import ENVIRONMENT, can_run, launcher, pid_of_rank  # noqa: E402
 
 PROGRAM = sys.argv[1]
 KILLS = int(os.environ.get("SKALD_KILLS", "4"))
@@ -34,7 +34,7 @@ def start(count, *options):
     if count == 1:
         return RunningServer(PROGRAM, *OPTIONS, *options)
     return RunningServer(PROGRAM, *OPTIONS, "--ranks", "--rank-timeout", "10", *options,
-                         launcher=[MPIRUN, "-n", str(count)], env=ENVIRONMENT)
+                         launcher=launcher(count), env=ENVIRONMENT)
 
 
 def kill(server, count, rank):

@@ -14,6 +14,15 @@ ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_R
                "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 
 
+def launcher(count):
+    """The command before a program that runs it as so many ranks, and passes on its text as it comes. Open MPI 5 passes
+    on whole lines unless told otherwise."""
+    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=60).stdout
+    open_mpi = re.search(r"Open MPI\) (\d+)", version)
+    as_it_comes = ["--output", ":raw"] if open_mpi and int(open_mpi[1]) >= 5 else []
+    return [MPIRUN, *as_it_comes, "-n", str(count)]
+
+
 def can_run(program):
     """Whether there is an mpirun, and the skald program was built with MPI."""
     if MPIRUN is None:

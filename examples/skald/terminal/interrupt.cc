@@ -24,6 +24,21 @@ std::atomic<int> stop_signal = 0;
 std::atomic<time_t> stopped_at = 0;
 int wake_pipe[2] = {-1, -1};
 
+// Whether the program was started with nohup. Constructors of libraries may set handlers before main does (UCX, which
+// some builds of Open MPI load, takes SIGHUP for its debugger), so on ELF systems this is asked before all of them.
+bool ignores_hangups = false;
+
+void NoteHangups() {
+  struct sigaction before;
+  ignores_hangups = sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+}
+
+#if defined(__ELF__)
+[[gnu::section(".preinit_array"), gnu::used]] void (*const note_hangups_first)() = NoteHangups;
+#else
+[[gnu::constructor]] void NoteHangupsEarly() { NoteHangups(); }
+#endif
+
 time_t Now() {
   timespec now;
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -55,14 +70,11 @@ void NoteSignal(int signal) {
 Result<void> CatchSignals() {
   if (::pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return internal::SystemFailure("a pipe for signals");
   struct sigaction action = {};
-  action.sa_handler = NoteSignal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = 0;  // no SA_RESTART: a write to a reader that is stuck returns
   // SIGUSR1 is what mpirun passes on to ranks as it is; at SIGTERM it kills them two seconds later.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
-    struct sigaction before;
-    // A program that was started with nohup goes on.
-    if (signal == SIGHUP && sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+    action.sa_handler = signal == SIGHUP && ignores_hangups ? SIG_IGN : NoteSignal;
     if (sigaction(signal, &action, nullptr) != 0) return internal::SystemFailure("signals");
   }
   return {};
