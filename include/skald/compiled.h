@@ -4,9 +4,9 @@
 // exactly one of them includes this header; the others pay for declarations alone.
 //
 // This is all that needs no library but Highway. Programs that use more include in the same source what they use:
-// skald/compiled/tokenizers.h, templates.h, constraints.h and open.h (chats as token ids), store.h (saved state,
-// adapters), answers.h and engine.h (many requests), redis.h (chunks in Redis). With CMake, the target skald::compiled
-// does all of it.
+// skald/compiled/tokenizers.h, templates.h, constraints.h, answers.h and open.h (conversations), store.h (saved state,
+// adapters), saved_conversations.h, engine.h (many requests; needs answers.h), redis.h (chunks in Redis). With CMake,
+// the target skald::compiled does all of it.
 
 #ifndef SKALD_COMPILED_H_
 #define SKALD_COMPILED_H_

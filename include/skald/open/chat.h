@@ -18,6 +18,7 @@
 #include "skald/base/result.h"
 #include "skald/base/text/marked_text.h"
 #include "skald/open/generation_config.h"
+#include "skald/open/tools/output_format.h"
 #include "skald/templates/chat_template.h"
 #include "skald/tokenizers/tokenizer_value.h"
 
@@ -95,6 +96,9 @@ Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const ChatTempl
 /// Returns the name of the built-in template that the special pieces of `tokenizer` tell of, or "none". Llama 2,
 /// TinyLlama and the first Mistral models have no pieces of their own for chats, so they cannot be told apart.
 std::string_view GuessBuiltInTemplate(const Tokenizer& tokenizer);
+
+/// Returns whether a prompt ends with the mark that begins a thought, so that the answer goes on with that thought.
+bool BeginsThinking(const Tokenizer& tokenizer, const OutputFormat& format, std::span<const int32_t> prompt);
 
 namespace internal {
 

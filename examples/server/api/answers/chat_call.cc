@@ -10,6 +10,7 @@
 #include "server/api/request/entity_tag.h"
 #include "server/api/request/messages.h"
 #include "skald/base/json/json_value_tree.h"
+#include "skald/open/chat.h"
 #include "skald/open/tools/answer_filter.h"
 
 namespace skald::serve {
@@ -64,15 +65,6 @@ std::vector<uint32_t> BranchPoints(const Call& call, const ChatCall& chat, std::
   std::ranges::sort(points);
   points.erase(std::unique(points.begin(), points.end()), points.end());
   return points;
-}
-
-bool BeginsThinking(const Call& call, std::span<const int32_t> prompt) {
-  const std::string& mark = call.service->format().think_begin;
-  if (mark.empty()) return false;
-  const auto tail = prompt.last(std::min<size_t>(prompt.size(), 16));
-  std::string text = call.service->model().tokenizer.Decode(tail, SkipSpecial::kNo).value_or("");
-  while (text.ends_with('\n') || text.ends_with(' ')) text.pop_back();
-  return text.ends_with(mark);
 }
 
 std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& chat, const Request& request,
@@ -176,7 +168,7 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   request.salt = chat.salt;
   request.prompt = PromptOf(call, chat, call.service->context());
   request.branch_points = BranchPoints(call, chat, request.prompt);
-  const bool begins_thinking = BeginsThinking(call, request.prompt);
+  const bool begins_thinking = BeginsThinking(call.service->model().tokenizer, call.service->format(), request.prompt);
   call.StopIfAbandoned();
   request.filter = FilterOf(call, chat, request, begins_thinking);
   const OutputReading reading = {call.service->format(), chat.tools, begins_thinking,

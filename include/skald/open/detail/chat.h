@@ -309,6 +309,15 @@ SKALD_INLINE Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, co
   });
 }
 
+SKALD_INLINE bool BeginsThinking(const Tokenizer& tokenizer, const OutputFormat& format,
+                                 std::span<const int32_t> prompt) {
+  if (format.think_begin.empty()) return false;
+  const auto tail = prompt.last(std::min<size_t>(prompt.size(), 16));
+  std::string text = tokenizer.Decode(tail, SkipSpecial::kNo).value_or("");
+  while (text.ends_with('\n') || text.ends_with(' ')) text.pop_back();
+  return text.ends_with(format.think_begin);
+}
+
 }  // namespace skald
 
 #endif  // SKALD_OPEN_DETAIL_CHAT_H_

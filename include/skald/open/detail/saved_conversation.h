@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/open/saved_conversation.h.
+
+#ifndef SKALD_OPEN_DETAIL_SAVED_CONVERSATION_H_
+#define SKALD_OPEN_DETAIL_SAVED_CONVERSATION_H_
+
+#include "skald/open/saved_conversation.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "skald/base/inline.h"
+#include "skald/base/json/json_value.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/byte_codec.h"
+#include "skald/store/snapshots/cached_digest.h"
+#include "skald/store/snapshots/manifest.h"
+#include "skald/store/snapshots/snapshot.h"
+#include "skald/tokenizers/tokenizer_file.h"
+
+namespace skald {
+
+SKALD_INLINE Result<Identity> IdentityOfModel(const OpenedModel& model, DType weight_type,
+                                              const std::optional<std::filesystem::path>& tokenizer,
+                                              const Sha256Digest& adapter) {
+  return NoThrow(model.path().native(), [&]() -> Result<Identity> {
+    Identity identity = {.weight_type = weight_type, .adapter = adapter};
+    SKALD_ASSIGN(identity.weights, CachedDigestOfWeights(model.path()));
+    // The tokenizer of a GGUF or packed file is among its weights.
+    std::error_code ignored;
+    const bool is_file = tokenizer && !std::filesystem::is_directory(*tokenizer, ignored);
+    const auto file = is_file ? *tokenizer : TokenizerFileIn(tokenizer.value_or(model.folder()));
+    if (file) {
+      SKALD_ASSIGN(identity.tokenizer, DigestOfFile(*file));
+    }
+    return identity;
+  });
+}
+
+namespace internal {
+
+// Version of what a conversation adds to a snapshot.
+inline constexpr uint32_t kConversationVersion = 2;
+
+inline std::vector<std::byte> NotesOf(const ConversationState& state) {
+  ByteWriter writer;
+  writer.Put(kConversationVersion);
+  writer.PutList(std::span<const int32_t>(state.tokens.pending));
+  writer.PutList(std::span<const uint32_t>(state.turns));
+  const std::string messages = state.messages.Text();
+  writer.PutList(std::span<const char>(messages));
+  writer.Put(state.questions);
+  return writer.bytes();
+}
+
+// Calls save(cache, notes).
+template <class Save>
+auto SaveConversationBy(const Conversation& conversation, Save save)
+    -> decltype(save(std::declval<const KVCache&>(), std::declval<const SnapshotNotes&>())) {
+  return NoThrow("SaveConversation", [&]() -> decltype(save(std::declval<const KVCache&>(), SnapshotNotes())) {
+    SKALD_ASSIGN(const auto state, conversation.State());
+    return save(state.tokens.cache, SnapshotNotes{.sampler = SavedSampler{state.sampler, {}}, .user = NotesOf(state)});
+  });
+}
+
+inline Result<void> ResumeFrom(Conversation& conversation, Result<Snapshot> snapshot) {
+  if (!snapshot) return Failure(std::move(snapshot).error());
+  return NoThrow("ResumeConversation", [&]() -> Result<void> {
+    ConversationState state{{std::move(snapshot->cache), {}}};
+    ByteReader reader(snapshot->notes.user);
+    const auto version = reader.Get<uint32_t>();
+    state.tokens.pending = reader.GetList<int32_t>();
+    state.turns = reader.GetList<uint32_t>();
+    const std::string_view messages = reader.GetText();
+    state.questions = reader.Get<uint64_t>();
+    if (!reader.Finished() || version != kConversationVersion || !snapshot->notes.sampler) {
+      return Fail(ErrorCode::kUnsupported, "it holds a conversation, but not one of 'skald chat' or SaveConversation");
+    }
+    state.sampler = snapshot->notes.sampler->settings;
+    SKALD_ASSIGN(state.messages, JsonValue::Parse(messages));
+    return conversation.Restore(std::move(state));
+  });
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<void> SaveConversation(const Conversation& conversation, const Identity& identity,
+                                           ByteSinkRef sink) {
+  return internal::SaveConversationBy(conversation, [&](const KVCache& cache, const SnapshotNotes& notes) {
+    return SaveSnapshot(cache, identity, notes, sink);
+  });
+}
+
+SKALD_INLINE Result<ChunkKey> SaveConversation(const Conversation& conversation, const Identity& identity,
+                                               ChunkStoreRef store) {
+  return internal::SaveConversationBy(conversation, [&](const KVCache& cache, const SnapshotNotes& notes) {
+    return SaveSnapshot(cache, identity, notes, store);
+  });
+}
+
+SKALD_INLINE Result<void> ResumeConversation(Conversation& conversation, const Identity& identity,
+                                             ByteSourceRef source) {
+  return internal::ResumeFrom(conversation, LoadSnapshot(source, identity, conversation.session().pool()));
+}
+
+SKALD_INLINE Result<void> ResumeConversation(Conversation& conversation, const Identity& identity, ChunkStoreRef store,
+                                             const ChunkKey& key) {
+  return internal::ResumeFrom(conversation, LoadSnapshot(store, key, identity, conversation.session().pool()));
+}
+
+}  // namespace skald
+
+#endif  // SKALD_OPEN_DETAIL_SAVED_CONVERSATION_H_
