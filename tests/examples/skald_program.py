@@ -33,7 +33,9 @@ class Terminal:
 
     def __init__(self, test, *arguments, env=None):
         self.test, self.shown = test, ""
+        self.all = ""  # that was shown since the start
         self.controller, end = pty.openpty()
+        env = {"XDG_STATE_HOME": str(test.folder), **(env or os.environ)}  # lines of tests are no user's history
         self.program = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=end, stdout=end, stderr=end,
                                         start_new_session=True, env=env,
                                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
@@ -48,7 +50,9 @@ class Terminal:
         while text not in self.shown:
             ready, _, _ = select.select([self.controller], [], [], max(0, deadline - time.monotonic()))
             self.test.assertTrue(ready, f"{text!r} never came; so far: {self.shown!r}")
-            self.shown += os.read(self.controller, 65536).decode(errors="replace")
+            piece = os.read(self.controller, 65536).decode(errors="replace")
+            self.shown += piece
+            self.all += piece
         before, self.shown = self.shown.split(text, 1)
         return before
 

@@ -27,9 +27,10 @@
 #include "skald/tokenizers/stream_decoder.h"
 #include "skald/weights/packed_files/packed_source.h"
 #include "terminal/interrupt.h"
-#include "terminal/line_reader.h"
+#include "terminal/line_editor.h"
 #include "terminal/messages.h"
 #include "terminal/standard_streams.h"
+#include "user_folders.h"
 
 namespace skald::program {
 namespace {
@@ -286,6 +287,17 @@ class Conversation {
   std::shared_ptr<const StateOwner> owner_;  // null until it is needed
 };
 
+// The commands that Tab completes.
+std::vector<std::string> CommandNames() {
+  return {"/clear", "/fork ", "/load ", "/quit", "/save ", "/sessions", "/undo"};
+}
+
+// The file of lines that earlier chats were told; empty where the user has no home.
+std::filesystem::path HistoryFile() {
+  const auto folder = UserStateFolder();
+  return folder.empty() ? folder : folder / "skald" / "chat_history";
+}
+
 // Lists the files beside the chat's own that have its extension.
 Result<void> ListSessions(const Conversation& chat) {
   const std::filesystem::path file = chat.file().value_or("chat.skald");
@@ -319,12 +331,10 @@ Result<void> RunCommand(const std::string& line, Conversation& chat) {
 }
 
 // Answers messages until the user or a signal ends the chat, or the output fails. Errors: the input's.
-Result<void> Talk(Conversation& chat, LineReader& input, bool terminal) {
+Result<void> Talk(Conversation& chat, LineReader& input) {
   std::string line;
   while (StopSignal() == 0 && std::cout.good()) {
-    if (terminal) std::cerr << "> ";
-    SKALD_ASSIGN(const auto event, input.Next(line));
-    if (terminal && event != InputEvent::kLine) std::cerr << '\n';
+    SKALD_ASSIGN(const auto event, input.Next("> ", line));
     if (event == InputEvent::kInterrupted) {
       if (StopSignal() == 0) Note("/quit or Ctrl-D ends the chat");
       continue;
@@ -343,8 +353,7 @@ bool SaveWhereTheUserSays(Conversation& chat, LineReader& input) {
   std::string name;
   while (StopSignal() == 0) {
     Note("the conversation is not saved; name a file for it, or none to leave that to the program");
-    std::cerr << "> ";
-    const auto event = input.Next(name);
+    const auto event = input.Next("> ", name);
     if (!event || *event != InputEvent::kLine || name.empty()) break;
     const auto saved = chat.Save(name);
     if (saved) return true;
@@ -388,10 +397,10 @@ Result<int> RunChat(const Options& options) {
     SKALD_TRY(chat.KeepIn(*options.session));
   }
   SKALD_TRY(CatchSignals());
-  LineReader input;
-  const auto talked = Talk(chat, input, terminal);
+  const auto input = EditLines({HistoryFile(), CommandNames()});
+  const auto talked = Talk(chat, *input);
   PrintClosingLine(info, session, chat.seed(), "");
-  SKALD_TRY(SaveAtTheEnd(chat, input, terminal));
+  SKALD_TRY(SaveAtTheEnd(chat, *input, terminal));
   if (!talked) return Failure(talked.error());
   return StopSignal() == 0 ? 0 : ExitCodeOfSignal();
 }

@@ -5,7 +5,7 @@
 #ifndef SKALD_EXAMPLES_SKALD_TERMINAL_LINE_READER_H_
 #define SKALD_EXAMPLES_SKALD_TERMINAL_LINE_READER_H_
 
-#include <cstddef>
+#include <memory>
 #include <string>
 
 #include "skald/base/result.h"
@@ -20,14 +20,16 @@ enum class InputEvent {
 
 class LineReader {
  public:
-  // Waits for the next line and puts it into `line`, without its end. Call after CatchSignals. Errors: the system's; a
-  // line of more than kMaxPromptBytes.
-  Result<InputEvent> Next(std::string& line);
+  virtual ~LineReader() = default;
 
- private:
-  std::string buffer_;   // read, and not yet returned
-  size_t searched_ = 0;  // bytes of it that are known to hold no end of a line
+  // Waits for the next line and puts it into `line`, without its end. On a terminal stderr shows `prompt` before it,
+  // and what was pasted or continued is one line with line ends inside. Call after CatchSignals. Errors: the system's;
+  // a line of more than kMaxPromptBytes.
+  virtual Result<InputEvent> Next(const std::string& prompt, std::string& line) = 0;
 };
+
+// Reads what others write, or a terminal that edits its lines itself.
+std::unique_ptr<LineReader> ReadPlainLines();
 
 }  // namespace skald::program
 
