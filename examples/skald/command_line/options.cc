@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "command_line/documents/document_commands.h"
 #include "command_line/help_footers.h"
 #include "command_line/option_checks.h"
 #include "command_line/serve_options.h"
@@ -372,7 +373,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddAdapterOption(generate, options);
   generate.footer(kGenerateFooter);
 
-  CLI::App& chat = *app.add_subcommand("chat", "Talk with a model");
+  CLI::App& chat = *app.add_subcommand("chat", "Talk with a model")->alias("run");
   chat.add_option("--session", options.session, "File to go on from, and to keep the conversation in")
       ->type_name("FILE")
       ->group("Prompt");
@@ -426,9 +427,13 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddRanks(serve, options, "Running");
   AddRuntimeOptions(serve, "a quarter of the machine's memory", options);
   serve.footer(kServeFooter);
+  AddDocumentCommands(app);
 
   try {
-    app.parse(argc, argv);
+    auto arguments = AskingForHelp(app, {argv + 1, argv + argc});
+    std::ranges::reverse(arguments);  // as CLI11 takes them
+    app.parse(std::move(arguments));
+    if (PrintDocument(app, kVersion)) return 0;
     if (app.get_subcommands().empty())
       throw CLI::RequiredError(
           "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench and store");
