@@ -38,8 +38,17 @@ bool Use{0}(const std::filesystem::path& folder, const std::vector<int32_t>& tok
 """
 
 
+def example(repository, *names):
+    """The text of a numbered example, whatever its number and its name are in a checkout."""
+    return next(path for name in names for path in (repository / "examples").glob(f"[0-9]*_{name}.cc")).read_text()
+
+
 def hello(repository):
-    return (repository / "examples" / "01_hello_world.cc").read_text()
+    return example(repository, "forward_and_sample", "hello_world")
+
+
+def chat(repository):
+    return example(repository, "chat")
 
 
 def with_configs(repository, count):
@@ -72,7 +81,9 @@ SOURCES = {
               including("skald/cache/create.h", "skald/store/snapshots/snapshot.h",
                         "skald/store/backends/directory_store.h"), True),
     "own_layer": ("an own layer, `skald::compiled`",
-                  lambda repository: (repository / "examples" / "09_own_layer.cc").read_text(), True),
+                  lambda repository: example(repository, "own_layer"), True),
+    "chat": ("a chat with any model, headers alone", chat, False),
+    "chat_compiled": ("a chat with any model, `skald::compiled`", chat, True),
 }
 
 

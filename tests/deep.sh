@@ -84,7 +84,7 @@ standards() {
     echo "== $compiler -fno-exceptions: a model"
     # shellcheck disable=SC2046  # words
     "$compiler" -std=c++2b -fno-exceptions -O1 -march=native -ffp-contract=off -DHWY_COMPILE_ONLY_STATIC -Iinclude \
-      -Iexamples $(highway) examples/09_own_layer.cc tests/consumer/highway.cc -pthread -o "$found/no_exceptions"
+      -Iexamples $(highway) examples/13_own_layer.cc tests/consumer/highway.cc -pthread -o "$found/no_exceptions"
     "$found/no_exceptions"
   done
 }

@@ -14,6 +14,8 @@
 #include "conversation/saved_state.h"
 #include "ranks/rank_job.h"
 #include "skald/base/ranks/agreement.h"
+#include "skald/open/conversation.h"
+#include "terminal/interrupt.h"
 #include "terminal/messages.h"
 
 namespace skald::program {
@@ -57,27 +59,36 @@ Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const 
   return model;
 }
 
-Result<Session> StartSession(const Options& options, const ModelInfo& info, const ProgramModel& model) {
-  RuntimeConfig runtime = options.runtime;
-  if (info.trained_context > 0) runtime.max_tokens = std::min(runtime.max_tokens, info.trained_context);
+Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const ProgramModel& model) {
+  RuntimeConfig runtime = ConversationRuntime(info, options.runtime);
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
-  // Models that forget can then go back a little without computing much again.
-  runtime.resume_point_every = 256;
-  auto session = Session::Create(model, runtime, options.workspace);
-  if (!session || !options.prompt_cache) return session;
-  auto memory = OpenPromptMemory(options, info.model, session->adapter(), session->pool());
+  SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
+  SessionParts parts = {
+      .model = model,
+      .pool = std::move(pool),
+      .adapter = options.adapter ? &model.adapter() : nullptr,
+      .on_warning = [](const Error& error) { Warn(error.message + "; the run goes on without the prompt cache"); },
+      .is_stopped = TakeInterrupt,
+      .workspace = options.workspace};
+  if (!options.prompt_cache) return parts;
+  auto memory = OpenPromptMemory(options, info.model, model.adapter().digest, parts.pool);
   if (memory) {
-    session->Remember(std::move(*memory));
+    parts.memory = std::move(*memory);
   } else if (memory.error().code == ErrorCode::kInvalidArgument || memory.error().code == ErrorCode::kUnsupported) {
     return Failure(memory.error());
   } else {
-    Warn(memory.error().message + "; the run goes on without the prompt cache");
+    parts.on_warning(memory.error());
   }
-  return session;
+  return parts;
 }
 
-void PrintClosingLine(const ModelInfo& info, const Session& session, uint64_t seed, std::string_view ending) {
-  const Statistics& sums = session.statistics();
+Error WithContextAdvice(Error error) {
+  if (error.code == ErrorCode::kOutOfRange && error.facts.available_tokens) error.message += " (see --max-context)";
+  return error;
+}
+
+void PrintClosingLine(const ModelInfo& info, const TokenSession& session, uint64_t seed, std::string_view ending) {
+  const SessionStatistics& sums = session.statistics();
   const std::string prompt_rate = Rate(sums.prompt_tokens, sums.prompt_time);
   const std::string decode_rate = Rate(sums.decode_steps, sums.decode_time);
   const std::string recalled =

@@ -13,8 +13,8 @@
 
 #include "command_line/options.h"
 #include "conversation/program_model.h"
-#include "conversation/session.h"
 #include "skald/base/result.h"
+#include "skald/open/token_session.h"
 #include "skald/weights/load_options.h"
 #include "terminal/progress_bar.h"
 
@@ -26,11 +26,14 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
 // Loads the weights, showing progress, and the adapter if there is one, and returns a model ready to run.
 Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const ModelInfo& info);
 
-// Returns a new conversation. `model` must outlive it.
-Result<Session> StartSession(const Options& options, const ModelInfo& info, const ProgramModel& model);
+// Returns what a new conversation computes with, prompts of earlier runs included. `model` must outlive it.
+Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const ProgramModel& model);
+
+// Returns `error`, with the option that helps if the context was too small.
+Error WithContextAdvice(Error error);
 
 // Reports speed, use of the context and seed on stderr. `ending` says why the text ended.
-void PrintClosingLine(const ModelInfo& info, const Session& session, uint64_t seed, std::string_view ending);
+void PrintClosingLine(const ModelInfo& info, const TokenSession& session, uint64_t seed, std::string_view ending);
 
 }  // namespace skald::program
 

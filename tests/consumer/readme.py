@@ -22,11 +22,12 @@ def main():
     source.write_text(re.search(r"```cpp\n(.*?)```", readme, re.DOTALL)[1])
 
     words = re.search(r"^ +g\+\+ (.*hello\.cc.*)$", readme, re.MULTILINE)[1].split()
-    words = [{"hello.cc": str(source), "-lhwy": highway}.get(word, word) for word in words]
+    words = [{"chat.cc": str(source), "-lhwy": highway}.get(word, word) for word in words]
     start = time.monotonic()
     subprocess.run([compiler, *arguments, *words, "-o", program], cwd=root, check=True)
     print(f"compiled in {time.monotonic() - start:.1f} s", flush=True)
-    output = subprocess.run([program], cwd=root, check=True, capture_output=True, text=True).stdout
+    output = subprocess.run([program], cwd=root, check=True, capture_output=True, text=True,
+                            input="And the king said\nunto the people\n").stdout
     print(output)
     return 0 if len(output.split()) > 20 else "expected more than 20 words of text"
 

@@ -35,27 +35,49 @@ class NumberedExamples(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
-    def test_hello_world(self):
-        text = self.output("01_hello_world")
+    def chat(self, lines, *arguments):
+        return subprocess.run([EXECUTABLES / "01_chat", *arguments], input=lines, capture_output=True, text=True,
+                              timeout=120)
+
+    def test_chat(self):
+        done = self.chat("And the king said\nunto the people\n")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"\A> \W*\w[^\0]*\n> \W*\w[^\0]*\n> \Z")
+        self.assertEqual(done.stdout, self.chat("And the king said\nunto the people\n").stdout)
+        # More messages than the context holds.
+        done = self.chat("And he said unto them\n" * 6)
+        self.assertEqual((done.returncode, done.stderr, done.stdout.count("> ")), (0, "", 7))
+        done = self.chat("", "no-such-folder")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Ano-such-folder: .*\n\Z")
+
+    def test_the_first_program_of_readme_is_the_first_example(self):
+        code = re.search(r"```cpp\n(.*?)```", pathlib.Path("README.md").read_text(), re.DOTALL)[1]
+        program = re.sub(r"^//.*\n", "", (EXAMPLES / "01_chat.cc").read_text(), flags=re.MULTILINE).lstrip()
+        self.assertEqual(code, program)
+        self.assertLess(len([line for line in program.splitlines() if line]), 20)
+
+    def test_forward_and_sample(self):
+        text = self.output("05_forward_and_sample")
         self.assertRegex(text, r"^In the beginning \w+")
         self.assertGreater(len(text), 100)
-        self.assertEqual(text, self.output("01_hello_world"))
+        self.assertEqual(text, self.output("05_forward_and_sample"))
 
     def test_two_conversations(self):
-        first, second = self.output("02_two_conversations").strip().split("\n\n")
+        first, second = self.output("06_two_conversations").strip().split("\n\n")
         self.assertRegex(first, r"^And God said\W+\w+")
         self.assertRegex(second, r"^The king of Babylon\W+\w+")
 
     def test_own_config(self):
-        text = self.output("03_own_config")
+        text = self.output("11_own_config")
         logprobs = [float(value) for value in re.findall(r"^  \S+  (-[\d.]+)$", text, re.MULTILINE)]
         self.assertEqual(len(logprobs), 5)
         self.assertEqual(logprobs, sorted(logprobs, reverse=True))
         self.assertRegex(text, r"With a wrong Config: .*config\.json: .*rope_theta \(100000, expected 10000\)")
 
-    @unittest.skipUnless(is_built("11_engine"), "built without skald::store")
+    @unittest.skipUnless(is_built("02_engine"), "built without skald::store")
     def test_engine(self):
-        text = self.output("11_engine")
+        text = self.output("02_engine")
         answers = dict((match[1], match) for match in re.finditer(
             r"request (\d, sample \d): (\d+) tokens of prompt \((\d+) known\), (\d+) drawn, (\d+) of them guessed\n"
             r"((?:.|\n)*?)\n\n", text))
@@ -64,9 +86,9 @@ class NumberedExamples(unittest.TestCase):
         self.assertEqual(answers["1, sample 1"][2], answers["1, sample 1"][3])
         self.assertNotIn(".", answers["2, sample 0"][6])
 
-    @unittest.skipUnless(is_built("12_json"), "built without skald::store")
+    @unittest.skipUnless(is_built("03_json"), "built without skald::store")
     def test_json(self):
-        answers = [json.loads(line) for line in self.output("12_json").splitlines()]
+        answers = [json.loads(line) for line in self.output("03_json").splitlines()]
         self.assertEqual(len(answers), 3)
         for answer in answers:
             self.assertEqual(list(answer), ["name", "age", "tribe", "sons"])
@@ -74,9 +96,9 @@ class NumberedExamples(unittest.TestCase):
             self.assertIn(answer["age"], range(970))
             self.assertIn(len(answer["sons"]), [1, 2, 3])
 
-    @unittest.skipUnless(is_built("13_speculation"), "built without skald::store")
+    @unittest.skipUnless(is_built("04_speculation"), "built without skald::store")
     def test_speculation(self):
-        text = self.output("13_speculation")
+        text = self.output("04_speculation")
         runs = re.findall(r"^(.*): (\d+) steps, (\d+) of (\d+) guesses right, the same text$", text, re.MULTILINE)
         self.assertEqual([run[0] for run in runs], ["nobody", "prompt lookup", "pairs", "pairs again"])
         self.assertEqual(runs[0][2:], ("0", "0"))
@@ -85,7 +107,7 @@ class NumberedExamples(unittest.TestCase):
         self.assertGreater(int(runs[3][2]), 0)
 
     def test_fork(self):
-        text = self.output("04_fork")
+        text = self.output("07_fork")
         trunk = int(re.search(r"tokens in common: (\d+) bytes", text)[1])
         own = [int(value) for value in re.findall(r", (\d+) bytes of its own", text)]
         everything = int(re.search(r"All five caches: (\d+) bytes", text)[1])
@@ -96,7 +118,7 @@ class NumberedExamples(unittest.TestCase):
         self.assertEqual(len(set(alternatives)), 4)
 
     def test_batch(self):
-        text = self.output("05_batch")
+        text = self.output("08_batch")
         steps = re.findall(r"^step \d computes tokens of each conversation:([ \d]+)$", text, re.MULTILINE)
         counts = [[int(count) for count in step.split()] for step in steps]
         self.assertEqual([len(step) for step in counts], [1, 2, 3, 3])
@@ -106,19 +128,19 @@ class NumberedExamples(unittest.TestCase):
             self.assertRegex(text, rf"(?m)^{begin}\W*\w+")
 
     def test_own_executor(self):
-        text = self.output("06_own_executor")
+        text = self.output("14_own_executor")
         self.assertGreater(int(re.search(r"handed (\d+) operations", text)[1]), 0)
         self.assertIn("The logits are the same on both.", text)
 
     def test_hybrid(self):
-        text = self.output("07_hybrid")
+        text = self.output("12_hybrid")
         self.assertIn("can resume at 246 to 250", text)
         self.assertIn("cannot rewind to position 150", text)
         self.assertIn("the nearest earlier resume point is 100", text)
         self.assertIn("computed again: the same bits", text)
 
     def test_own_layer(self):
-        self.assertIn("rewound and computed again: the same bits", self.output("09_own_layer"))
+        self.assertIn("rewound and computed again: the same bits", self.output("13_own_layer"))
 
     def test_logit_lens(self):
         text = self.output("10_logit_lens")
@@ -150,7 +172,7 @@ class NumberedExamples(unittest.TestCase):
         self.fail("redis-server does not answer")
 
     def test_redis_server_loop(self):
-        name = "08_redis_server_loop"
+        name = "09_redis_server_loop"
         if not is_built(name):
             self.skipTest("hiredis is not installed")
         port = self.start_redis()

@@ -20,6 +20,7 @@
 #include "command_line/option_checks.h"
 #include "command_line/serve_options.h"
 #include "skald/base/version.h"
+#include "skald/open/conversation.h"
 #include "skald/templates/built_in.h"
 #include "terminal/messages.h"
 #include "user_folders.h"
@@ -67,7 +68,8 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
       ->group(group);
   command
       .add_option("--max-context", options.max_context,
-                  "Most tokens of the whole conversation (default: what the\nmodel was trained on, at most 8192)")
+                  "Most tokens of the whole conversation (default: what the\nmodel was trained on, as far as 2 GiB "
+                  "hold its keys and\nvalues; to serve at most 8192)")
       ->check(Within(1, kMaxTokens))
       ->type_name("N")
       ->group(group);

@@ -92,9 +92,6 @@ struct ServeOptions {
 // Sets one of the sampler's settings.
 using SamplerChoice = std::function<void(SamplerSettings&)>;
 
-// The most tokens of a text, if the user does not say how many.
-inline constexpr size_t kTextTokens = 256;
-
 struct Options {
   Command command = Command::kGenerate;
 
@@ -121,7 +118,7 @@ struct Options {
   uint64_t seed = 0;
   bool chose_seed = false;  // else it is a random one
 
-  std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
+  std::optional<uint32_t> max_context;  // unset: what the model was trained on, as ConversationRuntime bounds it
   std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
   RuntimeConfig runtime;                // but for max_tokens
   WorkspaceOptions workspace;

@@ -2,14 +2,18 @@
 
 #include "commands/generate.h"
 
+#include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "model_files/model_text.h"
 #include "setup.h"
 #include "skald/open/chat.h"
+#include "skald/open/conversation.h"
+#include "skald/open/token_session.h"
 #include "skald/tokenizers/stream_decoder.h"
 #include "terminal/interrupt.h"
 #include "terminal/standard_streams.h"
@@ -17,18 +21,16 @@
 namespace skald::program {
 namespace {
 
-std::string_view Describe(Ending ending) {
-  switch (ending) {
-    case Ending::kStopToken:
+std::string_view Describe(AnswerEnd end) {
+  switch (end) {
+    case AnswerEnd::kModel:
       return "the model ended the text";
-    case Ending::kMaxTokens:
+    case AnswerEnd::kTokenLimit:
       return "stopped by --max-tokens";
-    case Ending::kContextFull:
+    case AnswerEnd::kContextFull:
       return "stopped because the context is full";
-    case Ending::kInterrupted:
-      return "interrupted";
-    case Ending::kNotTaken:
-      return "stopped because it cannot be written";
+    case AnswerEnd::kStopped:
+      return std::cout.good() ? "interrupted" : "stopped because it cannot be written";
   }
   return "";
 }
@@ -101,18 +103,19 @@ Result<int> RunGenerate(const Options& options) {
   }
 
   SKALD_ASSIGN(const auto model, LoadWeights(options, info));
-  SKALD_ASSIGN(auto session, StartSession(options, info, *model));
-  SKALD_TRY(session.CheckRoom(prompt.size()));
+  SKALD_ASSIGN(auto parts, SessionPartsOf(options, info, *model));
+  SKALD_ASSIGN(auto session, TokenSession::Create(std::move(parts)));
+  if (const auto room = session.CheckRoom(prompt.size()); !room) return Failure(WithContextAdvice(room.error()));
   SKALD_TRY(CatchSignals());
   TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
   const bool echo = options.echo && chat_template.parts().only_continues;
   for (const int32_t id : prompt) echo ? void(printer.Print(id)) : printer.Skip(id);
-  const auto ending = session.Generate(prompt, {sampler, stop_ids, options.max_tokens.value_or(kTextTokens)},
-                                       [&](int32_t id) { return printer.Print(id); });
+  const auto end = session.Answer(prompt, {sampler, stop_ids, options.max_tokens.value_or(kTextTokens)},
+                                  [&](int32_t id) { return printer.Print(id); });
   printer.Finish();
-  if (!ending) return Failure(ending.error());
-  PrintClosingLine(info, session, options.seed, Describe(*ending));
-  return *ending == Ending::kInterrupted ? ExitCodeOfSignal() : 0;
+  if (!end) return Failure(end.error());
+  PrintClosingLine(info, session, options.seed, Describe(*end));
+  return *end == AnswerEnd::kStopped && std::cout.good() ? ExitCodeOfSignal() : 0;
 }
 
 }  // namespace skald::program

@@ -31,10 +31,6 @@ Result<std::shared_ptr<BlockPool>> ProgramModel::CreatePool(const RuntimeConfig&
   return CreateBlockPool(LayoutOf(model_.spec()), runtime);
 }
 
-Result<KVCache> ProgramModel::CreateCache(const std::shared_ptr<BlockPool>& pool) const {
-  return CreateKVCache(pool, adapter_.digest);
-}
-
 Result<void> ProgramModel::UseAdapter(const std::filesystem::path& path) {
   SKALD_ASSIGN(auto adapter, OpenAdapter(path, model_.spec(), model_.weights().share));
   adapter_ = std::move(adapter);
@@ -52,11 +48,6 @@ Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec&,
 }
 #endif
 
-Result<std::span<const float>> ProgramModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
-                                                     Workspace& workspace) const {
-  SKALD_ASSIGN(auto outputs, Forward(Batch().Add(cache, tokens), workspace));
-  return outputs[0];
-}
 Result<Outputs> ProgramModel::Forward(const Batch& batch, Workspace& workspace) const {
   return Forward(batch, workspace, options());
 }

@@ -45,10 +45,7 @@ class ProgramModel {
 
   // Memory for conversations; see CreateBlockPool.
   Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const;
-  // An empty conversation; see CreateKVCache.
-  Result<KVCache> CreateCache(const std::shared_ptr<BlockPool>& pool) const;
   // See AnyModel::Forward.
-  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const;
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const;
   // The same with options of the caller's, as an engine computes.
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const;

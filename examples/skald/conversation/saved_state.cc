@@ -9,11 +9,11 @@
 #ifdef SKALD_HAS_STORE
 #include "conversation/state_identity.h"
 #include "skald/base/files/fd_io.h"
-#include "skald/base/numbers/byte_codec.h"
+#include "skald/open/saved_conversation.h"
 #include "skald/store/backends/directory_store.h"
 #include "skald/store/prompts/prompt_cache.h"
+#include "skald/store/snapshots/byte_io.h"
 #include "skald/store/snapshots/identity.h"
-#include "skald/store/snapshots/snapshot.h"
 #endif
 
 namespace skald::program {
@@ -26,9 +26,6 @@ struct StateOwner {
 
 namespace {
 
-// Version of what the program adds to a snapshot.
-constexpr uint32_t kChatVersion = 2;
-
 class StoredPromptMemory : public PromptMemory {
  public:
   explicit StoredPromptMemory(std::unique_ptr<DirectoryStore> store) : store_(std::move(store)) {}
@@ -39,9 +36,9 @@ class StoredPromptMemory : public PromptMemory {
     return {};
   }
 
-  Result<PromptStart> Recall(std::span<const int32_t> prompt) override {
+  Result<Start> Recall(std::span<const int32_t> prompt) override {
     SKALD_ASSIGN(auto prefix, prompts_->Lookup(prompt));
-    return PromptStart{std::move(prefix.cache), std::move(prefix.logits), std::move(prefix.store_error)};
+    return Start{std::move(prefix.cache), std::move(prefix.logits), std::move(prefix.store_error)};
   }
 
   Result<void> Keep(const KVCache& cache, std::span<const float> logits) override {
@@ -66,41 +63,20 @@ Result<void> CheckFolder(const std::filesystem::path& file) {
   return sink ? Result<void>() : Failure(sink.error());
 }
 
-Result<void> SaveChat(const std::filesystem::path& file, const StateOwner& owner, const SavedChat& chat) {
-  ByteWriter writer;
-  writer.Put(kChatVersion);
-  writer.PutList(std::span<const int32_t>(chat.pending));
-  writer.PutList(std::span<const uint32_t>(chat.turns));
-  writer.PutList(std::span<const char>(chat.messages));
-  writer.Put(chat.questions);
-  const SnapshotNotes notes = {.sampler = SavedSampler{chat.sampler, {}}, .user = writer.bytes()};
+Result<void> SaveChat(const std::filesystem::path& file, const StateOwner& owner, const Conversation& chat) {
   SKALD_ASSIGN(auto sink, FileSink::Create(file));
-  SKALD_TRY(SaveSnapshot(chat.cache, owner.identity, notes, ByteSinkRef(sink)));
+  SKALD_TRY(SaveConversation(chat, owner.identity, ByteSinkRef(sink)));
   return sink.Commit();
 }
 
-Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& owner,
-                           const std::shared_ptr<BlockPool>& pool) {
+Result<void> LoadChat(const std::filesystem::path& file, const StateOwner& owner, Conversation& chat) {
   std::error_code ignored;                        // what cannot be asked cannot be opened either
   if (std::filesystem::is_fifo(file, ignored)) {  // opening it would wait for a writer
     return Fail(ErrorCode::kInvalidArgument, file.string() + ": expected a regular file");
   }
   SKALD_ASSIGN(auto source, FileSource::Open(file));
-  auto snapshot = LoadSnapshot(ByteSourceRef(source), owner.identity, pool);
-  if (!snapshot) return Annotate(file.string(), snapshot);
-  SavedChat chat{std::move(snapshot->cache), {}, {}, {}, 0, {}};
-  ByteReader reader(snapshot->notes.user);
-  const auto version = reader.Get<uint32_t>();
-  chat.pending = reader.GetList<int32_t>();
-  chat.turns = reader.GetList<uint32_t>();
-  const auto messages = reader.GetList<char>();
-  chat.messages.assign(messages.begin(), messages.end());
-  chat.questions = reader.Get<uint64_t>();
-  if (!reader.Finished() || version != kChatVersion || !snapshot->notes.sampler) {
-    return Fail(ErrorCode::kUnsupported, file.string() + ": it holds a conversation, but not one of 'skald chat'");
-  }
-  chat.sampler = snapshot->notes.sampler->settings;
-  return chat;
+  const auto resumed = ResumeConversation(chat, owner.identity, ByteSourceRef(source));
+  return resumed ? resumed : Annotate(file.string(), resumed);
 }
 
 Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const OpenedModel& model,
@@ -131,10 +107,8 @@ struct StateOwner {};
 
 Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options&, const Sha256Digest&) { return NotBuiltIn(); }
 Result<void> CheckFolder(const std::filesystem::path&) { return NotBuiltIn(); }
-Result<void> SaveChat(const std::filesystem::path&, const StateOwner&, const SavedChat&) { return NotBuiltIn(); }
-Result<SavedChat> LoadChat(const std::filesystem::path&, const StateOwner&, const std::shared_ptr<BlockPool>&) {
-  return NotBuiltIn();
-}
+Result<void> SaveChat(const std::filesystem::path&, const StateOwner&, const Conversation&) { return NotBuiltIn(); }
+Result<void> LoadChat(const std::filesystem::path&, const StateOwner&, Conversation&) { return NotBuiltIn(); }
 Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options&, const OpenedModel&, const Sha256Digest&,
                                                        const std::shared_ptr<BlockPool>&) {
   return NotBuiltIn();

@@ -154,6 +154,8 @@ class Conversation {
   const JsonValue& messages() const { return chat_.messages; }
   /// The tokens, their limit, the cache and the speed.
   const TokenSession& session() const { return session_; }
+  /// Most tokens of an answer; kMaxTokens if the context alone is its limit.
+  size_t max_tokens() const;
   /// How tokens are drawn.
   const SamplerSettings& sampler() const { return sampler_; }
 
@@ -181,7 +183,6 @@ class Conversation {
   size_t SystemMessages() const;
   /// Tokens at which turn `i` ends.
   uint32_t EndOfTurn(size_t i) const { return i + 1 < turns_.size() ? turns_[i + 1] : session_.size(); }
-  size_t MostTokens() const;
 
   const ModelText* text_;
   ConversationOptions options_;

@@ -104,9 +104,12 @@ class TokenSession {
   /// Returns a second session with the same past, on the same pool and workspace.
   Result<TokenSession> Fork() const;
 
+  /// Fails with kOutOfRange, and the tokens as facts, if a prompt of so many tokens does not fit.
+  Result<void> CheckRoom(size_t tokens) const;
+
   /// Appends `prompt` and then the answer, calling `emit` with each new token; emit returns false when no more is
   /// wanted. If the caller stops it before the first token, the session is as it was. Returns why it ended. Errors:
-  /// kOutOfRange, with the tokens that do not fit; those of Forward and Sample.
+  /// those of CheckRoom, Forward and Sample.
   Result<AnswerEnd> Answer(std::span<const int32_t> prompt, const AnswerOptions& options,
                            const std::function<bool(int32_t)>& emit);
 

@@ -17,8 +17,8 @@
 namespace skald {
 
 struct SinAndCos {
-  double sin;
-  double cos;
+  double sin;  ///< the sine
+  double cos;  ///< the cosine
 };
 
 namespace internal {

@@ -186,7 +186,7 @@ SKALD_INLINE Result<Reply> Conversation::AnswerLast(const PieceSink& sink, bool&
   // A template that rewrites the past writes ends of earlier turns again.
   for (uint32_t& turn : turns_) turn = std::min(turn, session_.size());
   const uint32_t begin = session_.size();
-  AnswerOptions how = {sampler_, text_->stop_ids, MostTokens()};
+  AnswerOptions how = {sampler_, text_->stop_ids, max_tokens()};
   how.sampler.random.stream = ++questions_;  // so that a message that is sent again gets another answer
 
   internal::ReplyReader reader(*text_, next.ids, options_.shows_thoughts, reply);
@@ -208,13 +208,13 @@ SKALD_INLINE Result<NextTurn> Conversation::EncodeNext() const {
   return EncodeNextTurn(text_->tokenizer, text_->chat_template, chat_, session_.ids());
 }
 
-SKALD_INLINE size_t Conversation::MostTokens() const {
+SKALD_INLINE size_t Conversation::max_tokens() const {
   if (options_.max_tokens) return std::max<size_t>(1, *options_.max_tokens);
   return text_->chat_template.parts().only_continues ? kTextTokens : size_t{kMaxTokens};
 }
 
 SKALD_INLINE Result<NextTurn> Conversation::MakeRoom(size_t& left_out) {
-  const size_t most = session_.max_tokens(), answer = std::min<size_t>(MostTokens(), most / 4);
+  const size_t most = session_.max_tokens(), answer = std::min<size_t>(max_tokens(), most / 4);
   const auto excess = [&](const NextTurn& turn, size_t room) {
     const size_t needed = turn.keep + turn.ids.size() + room;
     return needed > most ? needed - most : 0;

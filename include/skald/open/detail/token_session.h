@@ -54,15 +54,17 @@ SKALD_INLINE std::vector<int32_t> TokenSession::ids() const {
   return ids;
 }
 
+SKALD_INLINE Result<void> TokenSession::CheckRoom(size_t tokens) const {
+  if (tokens <= tokens_left()) return {};
+  return Fail(ErrorCode::kOutOfRange,
+              Concat({"the prompt has ", std::to_string(tokens), " tokens, but only ", std::to_string(tokens_left()),
+                      " of the context's ", std::to_string(max_tokens()), " are left"}),
+              {.needed_tokens = tokens, .available_tokens = tokens_left()});
+}
+
 SKALD_INLINE Result<AnswerEnd> TokenSession::Answer(std::span<const int32_t> prompt, const AnswerOptions& options,
                                                     const std::function<bool(int32_t)>& emit) {
-  if (prompt.size() > tokens_left()) {
-    return Fail(
-        ErrorCode::kOutOfRange,
-        Concat({"the prompt has ", std::to_string(prompt.size()), " tokens, but only ", std::to_string(tokens_left()),
-                " of the context's ", std::to_string(max_tokens()), " are left"}),
-        {.needed_tokens = prompt.size(), .available_tokens = tokens_left()});
-  }
+  SKALD_TRY(CheckRoom(prompt.size()));
   if (prompt.empty() && state_.pending.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "the prompt of an answer has no tokens, expected at least 1");
   }

@@ -3,7 +3,7 @@
 // Fork explores alternatives: a cache is forked at one point, and each fork goes its own way. Tokens
 // before that point are computed once and stored once.
 //
-//   build/release/examples/04_fork [MODEL_FOLDER]
+//   build/release/examples/07_fork [MODEL_FOLDER]
 
 #include <iostream>
 

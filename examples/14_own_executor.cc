@@ -4,7 +4,7 @@
 // Executor. This one starts threads for every operation, which is as simple as can be, and slow. The logits
 // are the same bits as on Skald's own pool.
 //
-//   build/release/examples/06_own_executor [MODEL_FOLDER]
+//   build/release/examples/14_own_executor [MODEL_FOLDER]
 
 #include <algorithm>
 #include <atomic>

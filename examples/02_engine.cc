@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An engine arranges what 05_batch does by hand: requests come and go, and each gets exactly what it would get alone.
+// An engine arranges what 08_batch does by hand: requests come and go, and each gets exactly what it would get alone.
 // Here two answers to one prompt, one that ends at a text, and one that guesses ahead in its own words.
 //
-//   build/release/examples/11_engine [MODEL_FOLDER]
+//   build/release/examples/02_engine [MODEL_FOLDER]
 
 #include <iostream>
 #include <map>

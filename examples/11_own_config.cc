@@ -3,7 +3,7 @@
 // A model of your own is a struct of facts in your own file. Here the demo model's, spelled out without a
 // family to inherit from; then the same with one wrong number, to show that no checkpoint is ever misread.
 //
-//   build/release/examples/03_own_config [MODEL_FOLDER]
+//   build/release/examples/11_own_config [MODEL_FOLDER]
 
 #include <iostream>
 

@@ -3,7 +3,7 @@
 // A server that keeps nothing between turns: each conversation is put down in Redis after its turn, and picked up by
 // its key for the next, here or on another machine. Saving writes only what is new, and nothing is computed twice.
 //
-//   build/release/examples/08_redis_server_loop [MODEL_FOLDER [PORT]], with a redis-server running on this machine
+//   build/release/examples/09_redis_server_loop [MODEL_FOLDER [PORT]], with a redis-server running on this machine
 
 #include <iostream>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The smallest whole program: load a model, feed it a prompt, sample text token by token.
+// One layer below conversations and engines: a Config says at compile time what the model is, a cache holds all that
+// changes, and the loop that feeds a prompt and samples text token by token is your own.
 //
-//   build/release/examples/01_hello_world [MODEL_FOLDER]
+//   build/release/examples/05_forward_and_sample [MODEL_FOLDER]
 
 #include <iostream>
 

@@ -3,7 +3,7 @@
 // Answers that are held to a JSON Schema: whatever the model would rather say, what comes out is valid. A model that
 // knows only old books shows it best.
 //
-//   build/release/examples/12_json [MODEL_FOLDER]
+//   build/release/examples/03_json [MODEL_FOLDER]
 
 #include <iostream>
 #include <memory>

@@ -4,7 +4,7 @@
 // is the same with any drafter, also with a bad one. Here no drafter guesses, then a look-up in the text so far, then a
 // drafter of our own, which learns from all text that it sees written.
 //
-//   build/release/examples/13_speculation [MODEL_FOLDER]
+//   build/release/examples/04_speculation [MODEL_FOLDER]
 
 #include <cstdint>
 #include <iostream>

@@ -3,7 +3,7 @@
 // State is yours: one model serves two conversations that take turns, token by token. Each has its own cache,
 // which holds all that the conversation changes; the model is const and knows of neither.
 //
-//   build/release/examples/02_two_conversations [MODEL_FOLDER]
+//   build/release/examples/06_two_conversations [MODEL_FOLDER]
 
 #include <iostream>
 

@@ -3,7 +3,7 @@
 // A layer of your own: a struct that says its sizes, parameters, state and arithmetic once is loaded, packed, batched,
 // forked, rewound and saved like the layers that Skald ships. This one is gated linear attention (Yang et al. 2023,
 // arXiv:2312.06635), one head: a state matrix fades by a gate and gains key * value at each token; the query reads it.
-//   build/release/examples/09_own_layer
+//   build/release/examples/13_own_layer
 #include <cmath>
 #include <cstdint>
 #include <iostream>

@@ -4,7 +4,7 @@
 // are random, so it says nothing; what it shows is state: how little a long conversation keeps, where it can be rewound
 // to, and that rewinding is exact.
 //
-//   build/release/examples/07_hybrid
+//   build/release/examples/12_hybrid
 
 #include <iostream>
 

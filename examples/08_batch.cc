@@ -4,7 +4,7 @@
 // joins (prefill) while those before it go on token by token (decode). Each gets the same bits as if it were
 // alone.
 //
-//   build/release/examples/05_batch [MODEL_FOLDER]
+//   build/release/examples/08_batch [MODEL_FOLDER]
 
 #include <iostream>
 
