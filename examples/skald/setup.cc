@@ -59,10 +59,14 @@ Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const 
   return model;
 }
 
-Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const ProgramModel& model) {
+RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info) {
   RuntimeConfig runtime = ConversationRuntime(info, options.runtime);
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
-  SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
+  return runtime;
+}
+
+Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const ProgramModel& model) {
+  SKALD_ASSIGN(auto pool, model.CreatePool(RuntimeOf(options, info)));
   SessionParts parts = {
       .model = model,
       .pool = std::move(pool),

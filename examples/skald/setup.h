@@ -26,6 +26,9 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
 // Loads the weights, showing progress, and the adapter if there is one, and returns a model ready to run.
 Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const ModelInfo& info);
 
+// The caches that the options ask for.
+RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info);
+
 // Returns what a new conversation computes with, prompts of earlier runs included. `model` must outlive it.
 Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const ProgramModel& model);
 

@@ -94,7 +94,7 @@ class Generate(TestCase):
         self.assertNotIn("loading", self.run_skald("generate", "-n", 1)[1])
 
     def test_ctrl_c_ends_a_text(self):
-        arguments = [PROGRAM, "generate", "--max-tokens", "1000000", "--max-context", "1000000"]
+        arguments = [PROGRAM, "generate", "--prompt", "In the beginning", "--max-tokens", "1000000", "--max-context", "1000000"]
         arguments += ["--logit-bias", NO_END]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
             self.assertEqual(program.stdout.read(40)[:16], "In the beginning")

@@ -51,7 +51,7 @@ def start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE):
 class Generate(TestCase):
     def test_each_signal_ends_a_text_and_is_told(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            with self.subTest(number), start("generate", *ENDLESS) as program:
+            with self.subTest(number), start("generate", "--prompt", "In the beginning", *ENDLESS) as program:
                 self.assertEqual(program.stdout.read(40)[:16], b"In the beginning")
                 program.send_signal(number)
                 out, err = program.communicate(timeout=TIMEOUT)
@@ -60,7 +60,7 @@ class Generate(TestCase):
                 self.assertRegex(err.decode(), r"\A\[demo: .*; interrupted\]\n\Z")
 
     def test_nohup_is_obeyed(self):
-        with subprocess.Popen([PROGRAM, "generate", *ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        with subprocess.Popen([PROGRAM, "generate", "--prompt", "In the beginning", *ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as program:
             self.addCleanup(program.kill)
             program.stdout.read(40)

@@ -63,7 +63,7 @@ class Output(TestCase):
         self.assertIn(b"skald: standard input: Bad file descriptor\n", done.stderr)
 
     def test_a_text_ends_when_nobody_reads_it(self):
-        endless = ["generate", "-n", "1000000", "--max-context", "1000000", "--logit-bias", "1=-inf"]
+        endless = ["generate", "--prompt", "In the beginning", "-n", "1000000", "--max-context", "1000000", "--logit-bias", "1=-inf"]
         with subprocess.Popen([PROGRAM, *endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
             self.addCleanup(program.kill)
             program.stdout.read(40)

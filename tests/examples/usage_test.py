@@ -39,7 +39,7 @@ class Help(TestCase):
 
 class Mistakes(TestCase):
     def test_usage(self):
-        self.refused(2, "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench and store is required")
+        self.refused(2, "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench, store, completion and man is required")
         self.refused(2, ".*not expected: frobnicate", "frobnicate")
         for command in ("generate", "chat"):
             for arguments, pattern in (
@@ -69,7 +69,7 @@ class Mistakes(TestCase):
                     (["--kv-type", "f16"], "--kv-type: f16 not in .*bf16.*i8"),
                     (["--model"], ".*--model")):
                 self.refused(2, pattern, command, *arguments)
-        self.refused(2, "give only one of --prompt, --prompt-file and --token-ids", "generate", "--prompt", "a",
+        self.refused(2, "give only one of --prompt, --prompt-file, --prompts, --token-ids and --perplexity", "generate", "--prompt", "a",
                      "--token-ids", "1")
         self.refused(2, ".*--token-ids", "generate", "--token-ids", "1,x")
         self.refused(2, "--token-ids: expected a value", "generate", "--token-ids", "")

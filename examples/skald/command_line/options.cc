@@ -19,6 +19,7 @@
 #include "command_line/help_footers.h"
 #include "command_line/option_checks.h"
 #include "command_line/serve_options.h"
+#include "command_line/text_options.h"
 #include "skald/base/version.h"
 #include "skald/open/conversation.h"
 #include "skald/templates/built_in.h"
@@ -222,35 +223,6 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
       ->group(group);
 }
 
-void AddPromptOptions(CLI::App& command, Options& options) {
-  const char* const group = "Prompt";
-  command.add_option("-p,--prompt", options.prompt, "Text to continue (the demo model has a default)")
-      ->type_name("TEXT")
-      ->group(group);
-  command.add_option("--prompt-file", options.prompt_file, "The same, from a file; - is stdin")
-      ->type_name("FILE")
-      ->group(group);
-  command.add_option("--token-ids", options.token_ids, "The same, as ids: 1,2,3. What follows is printed as ids too")
-      ->delimiter(',')
-      ->check(Given())
-      ->type_name("ID")
-      ->group(group);
-  command
-      .add_option("--prompt-cache", options.prompt_cache,
-                  "Folder that keeps computed prompts: one that begins\nlike an earlier one starts where they part")
-      ->type_name("DIR")
-      ->group(group);
-  command
-      .add_flag_callback(
-          "--no-echo", [&options] { options.echo = false; }, "Print only what is new, not the prompt")
-      ->group(group);
-  command.parse_complete_callback([&options] {
-    if (options.prompt.has_value() + options.prompt_file.has_value() + !options.token_ids.empty() > 1) {
-      throw CLI::ValidationError("give only one of --prompt, --prompt-file and --token-ids");
-    }
-  });
-}
-
 void AddInspectOptions(CLI::App& command, Options& options) {
   command
       .add_option("PATH", options.model,
@@ -370,7 +342,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.footer(kMainFooter);
 
   CLI::App& generate = *app.add_subcommand("generate", "Continue a text");
-  AddPromptOptions(generate, options);
+  AddTextOptions(generate, options);
   AddModelOptions(generate, "none", options);
   AddAdapterOption(generate, options);
   generate.footer(kGenerateFooter);
@@ -438,7 +410,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     if (PrintDocument(app, kVersion)) return 0;
     if (app.get_subcommands().empty())
       throw CLI::RequiredError(
-          "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench and store");
+          "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench, store, completion and "
+          "man");
     SamplerSettings chosen;
     for (const SamplerChoice& choose : options.sampling) choose(chosen);
     const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());

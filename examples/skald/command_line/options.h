@@ -89,6 +89,25 @@ struct ServeOptions {
   uint32_t grace_seconds = 30;                      // that answers have to end when the server shall
 };
 
+// Texts that 'skald generate' writes with an engine.
+struct TextOptions {
+  std::optional<std::filesystem::path> prompts;     // file with many, which are computed together
+  uint32_t samples = 1;                             // texts for each prompt
+  std::vector<std::string> stop;                    // texts that end one
+  std::optional<std::filesystem::path> grammar;     // file in GBNF that texts are held to
+  std::optional<std::filesystem::path> schema;      // the same of a JSON Schema
+  std::optional<uint32_t> logprobs;                 // most likely tokens that are told beside each token
+  bool json = false;                                // a line of JSON for each text
+  std::string embedding;                            // "last" or "mean": the vector of each prompt, and no text
+  std::optional<std::filesystem::path> perplexity;  // file with a text that is measured, and nothing written
+
+  // Whether any is set.
+  bool any() const {
+    return prompts || samples > 1 || !stop.empty() || grammar || schema || logprobs || json || !embedding.empty() ||
+           perplexity;
+  }
+};
+
 // Sets one of the sampler's settings.
 using SamplerChoice = std::function<void(SamplerSettings&)>;
 
@@ -138,6 +157,7 @@ struct Options {
   // tokenize: names of special tokens in the text become these tokens; those that go around a text do; no pieces.
   bool parse_special = false, add_special = false, only_ids = false;
 
+  TextOptions texts;
   BenchOptions bench;
   ServeOptions serve;
 

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "model_files/model_text.h"
 #include "setup.h"
-#include "skald/open/chat.h"
 #include "skald/open/conversation.h"
 #include "skald/open/token_session.h"
 #include "skald/tokenizers/stream_decoder.h"
 #include "terminal/interrupt.h"
 #include "terminal/standard_streams.h"
+#include "texts/run_texts.h"
+#include "texts/text_task.h"
 
 namespace skald::program {
 namespace {
@@ -33,18 +33,6 @@ std::string_view Describe(AnswerEnd end) {
       return std::cout.good() ? "interrupted" : "stopped because it cannot be written";
   }
   return "";
-}
-
-Result<std::string> ReadPrompt(const Options& options) {
-  if (options.prompt) return *options.prompt;
-  if (!options.prompt_file) {
-    if (options.model == SKALD_DEMO_MODEL) return "In the beginning";
-    return Fail(ErrorCode::kInvalidArgument, "there is no prompt: give --prompt, --prompt-file or --token-ids");
-  }
-  auto text = ReadFileOrStandardInput(*options.prompt_file, kMaxPromptBytes);
-  // It ends the file's last line rather than being part of the text.
-  if (text && text->ends_with('\n')) text->pop_back();
-  return text;
 }
 
 // Prints tokens as they come: as text, or without a tokenizer as their ids.
@@ -84,37 +72,21 @@ class TokenPrinter {
 }  // namespace
 
 Result<int> RunGenerate(const Options& options) {
-  SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
-  const auto advice = OpenGenerationConfig(info.model);
-  if (!advice) return Failure(advice.error());
-  SKALD_ASSIGN(const auto sampler, ChooseSampler(options, info, AdvisedSettings(*advice)));
-  std::optional<Tokenizer> tokenizer;
-  std::vector<int32_t> prompt = options.token_ids;
-  std::vector<int32_t> stop_ids;
-  SKALD_ASSIGN(const auto chat_template, ChooseMessageTemplate(options));
-  if (prompt.empty()) {
-    SKALD_ASSIGN(auto loaded, LoadTokenizer(options, info));
-    tokenizer = std::move(loaded);
-    SKALD_ASSIGN(const auto text, ReadPrompt(options));
-    SKALD_ASSIGN(auto ids, EncodeChat(*tokenizer, chat_template, Chat(std::vector<Message>{{Role::kUser, text}})));
-    prompt = std::move(ids);
-    SKALD_ASSIGN(auto stops, StopIds(*tokenizer, chat_template, *advice));
-    stop_ids = std::move(stops);
-  }
-
-  SKALD_ASSIGN(const auto model, LoadWeights(options, info));
-  SKALD_ASSIGN(auto parts, SessionPartsOf(options, info, *model));
+  SKALD_ASSIGN(auto task, OpenTextTask(options));
+  if (options.texts.any()) return RunTexts(options, std::move(task));
+  SKALD_ASSIGN(const auto model, LoadWeights(options, task.info));
+  SKALD_ASSIGN(auto parts, SessionPartsOf(options, task.info, *model));
   SKALD_ASSIGN(auto session, TokenSession::Create(std::move(parts)));
+  const std::vector<int32_t>& prompt = task.ids.front();
   if (const auto room = session.CheckRoom(prompt.size()); !room) return Failure(WithContextAdvice(room.error()));
   SKALD_TRY(CatchSignals());
-  TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
-  const bool echo = options.echo && chat_template.parts().only_continues;
-  for (const int32_t id : prompt) echo ? void(printer.Print(id)) : printer.Skip(id);
-  const auto end = session.Answer(prompt, {sampler, stop_ids, options.max_tokens.value_or(kTextTokens)},
+  TokenPrinter printer(task.tokenizer ? &*task.tokenizer : nullptr);
+  for (const int32_t id : prompt) task.echo ? void(printer.Print(id)) : printer.Skip(id);
+  const auto end = session.Answer(prompt, {task.sampler, task.stop_ids, options.max_tokens.value_or(kTextTokens)},
                                   [&](int32_t id) { return printer.Print(id); });
   printer.Finish();
   if (!end) return Failure(end.error());
-  PrintClosingLine(info, session, options.seed, Describe(*end));
+  PrintClosingLine(task.info, session, options.seed, Describe(*end));
   return *end == AnswerEnd::kStopped && std::cout.good() ? ExitCodeOfSignal() : 0;
 }
 

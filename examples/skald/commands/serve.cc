@@ -133,13 +133,9 @@ uint64_t CacheBytes(const RuntimeConfig& runtime) {
   return static_cast<uint64_t>(pages) / 4 * static_cast<uint64_t>(page_bytes);
 }
 
-RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info) {
-  RuntimeConfig runtime = options.runtime;
-  if (info.trained_context > 0) runtime.max_tokens = std::min(runtime.max_tokens, info.trained_context);
-  runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
+RuntimeConfig ServedRuntime(const Options& options, const ModelInfo& info) {
+  RuntimeConfig runtime = RuntimeOf(options, info);
   runtime.cache_bytes = CacheBytes(runtime);
-  // Models that forget can then go back a little without computing much again.
-  runtime.resume_point_every = 256;
   if (options.serve.prompt_lookup) runtime.rewind_tokens = 8;
   return runtime;
 }
@@ -175,7 +171,7 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
   SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, name, info.spec, ShareOf(options.ranks)));
   SKALD_ASSIGN(auto weights, LoadWeights(options, info));
   const std::shared_ptr<const ProgramModel> model = std::move(weights);
-  SKALD_ASSIGN(auto pool, model->CreatePool(RuntimeOf(options, info)));
+  SKALD_ASSIGN(auto pool, model->CreatePool(ServedRuntime(options, info)));
   SKALD_ASSIGN(auto identity, IdentityOf(options, info.model, {}));
   const auto encode = [tokenizer = text.tokenizer, chat_template = text.chat_template](Chat chat) {
     chat.options = RenderOptionsNow();
