@@ -127,6 +127,7 @@ class EditedLines : public LineReader {
     problem_ = 0;
     interrupted_ = false;
     el_resize(editor_.get());
+    el_set(editor_.get(), EL_PREP_TERM, 1);    // before the prompt is seen: keys that answer it are for the editor
     std::cerr << "\033[?2004h" << std::flush;  // pastes come between marks
     int count = 0;
     const char* const read = el_gets(editor_.get(), &count);
