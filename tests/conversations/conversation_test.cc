@@ -210,6 +210,34 @@ TEST_CASE("an answer that is drawn again is another one, and the question stays"
   CHECK(TreeOf(conversation.messages())[0]["content"] == "hello");
 }
 
+TEST_CASE("a conversation that begins again is a new one with that system message") {
+  const Scene scene;
+  Conversation conversation = scene.Begin({.system = "as before", .max_tokens = 20});
+  REQUIRE(conversation.Say("hello"));
+  REQUIRE(conversation.Begin("be brief"));
+  CHECK(conversation.turns() == 0);
+  CHECK(conversation.session().size() == 0);
+  Conversation expected = scene.Begin({.system = "be brief", .max_tokens = 20});
+  const auto found = conversation.Say("hello");
+  REQUIRE(found);
+  // Messages are counted on, so that a message sent again gets another answer: draws of the second message here.
+  REQUIRE(expected.Say("hello"));
+  CHECK(found->tokens == expected.Regenerate()->tokens);
+  REQUIRE(conversation.Begin(""));
+  CHECK(conversation.messages().Text() == "[]");
+}
+
+TEST_CASE("later answers are drawn as the sampler then says") {
+  const Scene scene;
+  Conversation conversation = scene.Begin({.max_tokens = 20}),
+               greedy = scene.Begin({.sampler = SamplerSettings{.temperature = 0.0f}, .max_tokens = 9});
+  CheckError(conversation.SetSampler({.temperature = -1.0f}), ErrorCode::kInvalidArgument, "temperature");
+  REQUIRE(conversation.SetSampler({.temperature = 0.0f}));
+  conversation.SetMaxTokens(9);
+  CHECK(conversation.max_tokens() == 9);
+  Scene::CheckSame(conversation, greedy);
+}
+
 // A model that has no room at some call.
 struct FailingModel {
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {

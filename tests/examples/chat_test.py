@@ -53,7 +53,40 @@ class Chat(TestCase):
         self.assertIn("[there is no message to take back]", self.chat("And", "/clear", "/undo")[1])
 
     def test_unknown_commands_are_explained(self):
-        self.assertRegex(self.chat("/forget")[1], r"there is no command /forget; /undo .*, /clear .*, /quit")
+        self.assertIn("[there is no command /forget; /help lists them]", self.chat("/forget")[1])
+        self.assertIn("[/undo takes nothing, got twice]", self.chat("/undo twice")[1])
+        self.assertIn("[/load needs the name of a file]", self.chat("/load")[1])
+        help_text = self.chat("/help")[1]
+        for command in ("/undo", "/regen", "/clear", "/system [TEXT]", "/set [NAME VALUE]", "/save [FILE]", "/load FILE",
+                        "/fork FILE", "/sessions", "/help", "/quit"):
+            self.assertIn(f"[{command}: ", help_text)
+
+    def test_an_answer_is_drawn_anew(self):
+        out, err = self.chat("And the king said", "/regen", "/regen")
+        self.assertEqual(len(set(out.splitlines())), 3)
+        self.assertEqual(self.context("And the king said"), int(re.search(r"context (\d+) of", err)[1]))
+        self.assertIn("[there is no answer to draw again", self.chat("/regen")[1])
+
+    def test_settings_change_later_answers(self):
+        greedy = self.chat("And the king said", options=("--max-tokens", 5, "--temperature", 0))[0]
+        set_later = self.chat("/set temperature 0", "/set max_tokens=5", "And the king said")
+        self.assertEqual(set_later[0], greedy)
+        listed = self.chat("/set top_k 3", "/set seed 9", "/set")[1]
+        for setting in ("top_k 3", "seed 9", "max_tokens 12", "top_p 0.95"):
+            self.assertIn(f"[{setting}]", listed)
+        for line, reason in (("/set heat 1", "there is no setting heat; /set lists them"),
+                             ("/set temperature hot", "temperature: expected a number, got hot"),
+                             ("/set temperature -1", "temperature"), ("/set max_tokens 0", "max_tokens: expected 1 or more"),
+                             ("/set seed", "seed: expected a whole number, got ")):
+            self.assertIn(f"[{reason}", self.chat(line)[1])
+
+    def test_a_system_message_begins_again(self):
+        options = (*self.OPTIONS, "--chat-template", "llama2")
+        def talk(*lines, system=()):
+            return self.chat(*lines, options=(*options, *system))
+        self.assertEqual(talk("/system Be brief.", "Hello")[0], talk("Hello", system=("--system", "Be brief."))[0])
+        self.assertEqual(talk("/system Be brief.", "/system", "Hello")[0], talk("Hello")[0])
+        self.assertEqual(0, int(re.search(r"context (\d+) of", talk("Hello", "/system Be brief.")[1])[1]))
 
     def test_a_full_context_forgets_old_turns(self):
         out, err = self.chat(*["And he said"] * 30, options=("--max-tokens", 12, "--seed", 2, "--max-context", 60))

@@ -34,12 +34,9 @@ inline constexpr const char* kChatFooter = R"(Examples:
   skald chat --model ~/gemma-2-2b-it --system "Answer in one sentence."
   skald chat --model ~/tinyllama-chat --chat-template zephyr
   skald chat --session today.skald
-In the chat, /undo takes back your last message and its answer, /clear forgets
-everything, and /quit or Ctrl-D ends the chat. Ctrl-C ends an answer. When the
-context is full the oldest turns are forgotten, but not the very first.
-/save FILE writes the conversation to a file, /load FILE goes on from one,
-/fork FILE goes on in a new file and leaves the present one as it is, and
-/sessions lists the files beside it. With --session the file is read at the
+In the chat, /help lists what else than a message can be typed. Ctrl-C ends an
+answer, Ctrl-D the chat. When the context is full the oldest turns are
+forgotten, but not the very first. With --session the file is read at the
 start and written at the end, also on SIGTERM and SIGHUP; the same model must
 be running.)";
 

@@ -16,9 +16,9 @@
 
 namespace skald::program {
 
-// Reads all of `text` as a whole number.
+// Reads all of `text` as a number.
 template <class T>
-std::optional<T> ParseInteger(std::string_view text) {
+std::optional<T> ParseNumber(std::string_view text) {
   T value = {};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -35,7 +35,7 @@ inline std::pair<std::string, std::string> ParsePair(const char* option, const c
 // Accepts whole numbers from `least` to `most`.
 inline CLI::Validator Within(uint64_t least, uint64_t most) {
   const auto check = [least, most](const std::string& text) {
-    const auto value = ParseInteger<uint64_t>(text);
+    const auto value = ParseNumber<uint64_t>(text);
     if (value && *value >= least && *value <= most) return std::string();
     return "expected " + std::to_string(least) + " to " + std::to_string(most) + ", got " + text;
   };

@@ -43,7 +43,7 @@ const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + ".
 
 LogitBias ParseLogitBias(const std::string& text) {
   const size_t equals = std::min(text.find('='), text.size());
-  const auto token = ParseInteger<int32_t>(std::string_view(text).substr(0, equals));
+  const auto token = ParseNumber<int32_t>(std::string_view(text).substr(0, equals));
   const char* const number = text.c_str() + std::min(equals + 1, text.size());
   char* end = nullptr;
   const float bias = std::strtof(number, &end);

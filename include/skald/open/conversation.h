@@ -138,6 +138,14 @@ class Conversation {
   /// Goes back to the first `turns` turns; 0: to the system's message. Error: kOutOfRange beyond turns().
   Result<void> KeepTurns(size_t turns);
 
+  /// Forgets all turns, and begins again with `system` as the system's message, in UTF-8; empty: none.
+  Result<void> Begin(std::string system);
+
+  /// Draws later answers as `sampler` says. Errors: those of ValidateSettings.
+  Result<void> SetSampler(const SamplerSettings& sampler);
+  /// Sets ConversationOptions::max_tokens of later answers.
+  void SetMaxTokens(std::optional<size_t> tokens) { options_.max_tokens = tokens; }
+
   /// Returns a second conversation with the same past; see KVCache::Fork. Both share memory and threads.
   Result<Conversation> Fork() const;
 

@@ -135,6 +135,8 @@ class TokenSession {
   const KVCache& cache() const { return state_.cache; }
   /// The pool that the cache is of.
   const std::shared_ptr<BlockPool>& pool() const { return parts_.pool; }
+  /// Elements of a row of the model's logits.
+  int32_t vocab_size() const { return parts_.model.vocab_size(); }
   /// Counts and times since the session was made; a fork begins anew.
   const SessionStatistics& statistics() const { return statistics_; }
 

@@ -167,6 +167,24 @@ SKALD_INLINE Result<void> Conversation::KeepTurns(size_t turns) {
   return Try("Conversation::KeepTurns", [&](bool&) { return GoBackTo(turns); });
 }
 
+SKALD_INLINE Result<void> Conversation::Begin(std::string system) {
+  return Try("Conversation::Begin", [&](bool&) -> Result<void> {
+    SKALD_TRY(GoBackTo(0));
+    chat_.messages = JsonValue::Array();
+    if (!system.empty()) chat_.Add(Role::kSystem, system);
+    options_.system = std::move(system);
+    return {};
+  });
+}
+
+SKALD_INLINE Result<void> Conversation::SetSampler(const SamplerSettings& sampler) {
+  return NoThrow("Conversation::SetSampler", [&]() -> Result<void> {
+    SKALD_TRY(ValidateSettings(sampler, static_cast<size_t>(session_.vocab_size())));
+    sampler_ = sampler;
+    return {};
+  });
+}
+
 SKALD_INLINE Result<void> Conversation::GoBackTo(size_t turns) {
   if (turns > turns_.size()) {
     return Fail(ErrorCode::kOutOfRange,
