@@ -28,19 +28,16 @@ need() {
   done
 }
 
-# The compilers that there are.
-compilers() {
-  for compiler in g++ clang++; do
-    if command -v "$compiler" > /dev/null; then echo "$compiler"; fi
-  done
-}
+# The compilers that there are: clang of whichever version.
+clang() { compgen -c clang++ | sort | head -n 1; }
+compilers() { echo g++ && clang; }
 
 # Where Highway is built from, or nothing if the system's is used.
-highway() { [ ! -d build/deps/highway ] || echo -Ibuild/deps/highway; }
+highway() { [ ! -d build/deps/highway ] || echo -isystem build/deps/highway; }
 
-# A source that includes every header which can stand alone.
+# A source that includes every header which can stand alone, in a program of headers alone, without MPI.
 every_header() {
-  (cd include && find skald -name '*.h' ! -name '*-inl.h' | LC_ALL=C sort | sed 's/.*/#include "&"/')
+  (cd include && find skald -name '*.h' ! -name '*-inl.h' ! -path 'skald/compiled*' ! -name 'mpi_*' | LC_ALL=C sort | sed 's/.*/#include "&"/')
 }
 
 # All tests but those of what compiles, with further arguments for ctest.
@@ -56,8 +53,10 @@ tsan() { sanitized tsan --exclude-regex '^system_calls$'; }
 aarch64() { tests/aarch64/run.sh "${ctest_arguments[@]}"; }
 
 fuzz() {
-  need clang++
-  cmake -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DSKALD_FUZZ=ON \
+  local compiler
+  compiler=$(clang || echo clang++)
+  need "$compiler"
+  cmake -B build/fuzz -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release -DSKALD_FUZZ=ON \
     -DCMAKE_CXX_FLAGS="-march=native -DHWY_COMPILE_ONLY_STATIC -fsanitize=fuzzer-no-link,address,undefined" \
     -DSKALD_BUILD_EXAMPLES=OFF -DSKALD_BUILD_BENCHMARKS=OFF
   for source in tests/fuzz/*_fuzz.cc; do
@@ -78,8 +77,8 @@ standards() {
     for flags in -std=c++20 -std=c++2b "-std=c++20 -fno-exceptions" "-std=c++2b -fno-exceptions"; do
       echo "== $compiler $flags: every header"
       # shellcheck disable=SC2046,SC2086  # words
-      "$compiler" $flags -Wall -Wextra -Werror -fsyntax-only -DHWY_COMPILE_ONLY_STATIC -Iinclude $(highway) \
-        "$found/every_header.cc"
+      "$compiler" $flags -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fsyntax-only \
+        -DHWY_COMPILE_ONLY_STATIC -Iinclude $(highway) "$found/every_header.cc"
     done
     echo "== $compiler -fno-exceptions: a model"
     # shellcheck disable=SC2046  # words

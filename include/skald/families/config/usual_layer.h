@@ -7,12 +7,17 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "skald/layers/model_spec.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/layers/spec/norm.h"
 
 namespace skald {
+
+/// A yes or no for each layer. Not std::vector<bool>, which clang does not evaluate at compile time in the standard
+/// library of g++ 12.
+using LayerFlags = std::vector<unsigned char>;
 
 /// Adds a layer, as checkpoints count them: a block of its mixer, then one of its feed-forward layer, each after a
 /// norm.

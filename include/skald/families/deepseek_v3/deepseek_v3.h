@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "skald/base/numbers/rope.h"
 #include "skald/families/config/usual_layer.h"
@@ -31,7 +30,7 @@ constexpr MixtureOfExperts DeepSeekV3Experts() {
 /// The sizes that models of the family differ in.
 struct DeepSeekV3Sizes {
   int model_dim = 0, vocab_size = 0, feed_forward_dim = 0;
-  std::vector<bool> dense = {};  ///< of each layer, whether it has no experts
+  LayerFlags dense = {};  ///< of each layer, whether it has no experts
   LatentAttention attention = {.norm = {.epsilon = 1e-6f}};
   MixtureOfExperts experts = DeepSeekV3Experts();  ///< of the layers that are not dense
   float norm_epsilon = 1e-6f;                      ///< of all norms but those within attention
@@ -39,8 +38,8 @@ struct DeepSeekV3Sizes {
 };
 
 /// Returns that the first `dense` of `layers` layers have no experts.
-constexpr std::vector<bool> FirstLayersDense(int layers, int dense) {
-  std::vector<bool> is_dense;
+constexpr LayerFlags FirstLayersDense(int layers, int dense) {
+  LayerFlags is_dense;
   for (int layer = 0; layer < layers; ++layer) is_dense.push_back(layer < dense);
   return is_dense;
 }

@@ -24,7 +24,7 @@ namespace skald {
 /// The sizes that models of the family differ in.
 struct Gemma4Sizes {
   int model_dim = 0, vocab_size = 262144, feed_forward_dim = 0;
-  std::vector<bool> slides = {};                ///< of each layer
+  LayerFlags slides = {};                       ///< of each layer
   int heads = 0, kv_heads = 0, head_dim = 256;  ///< of sliding layers
   int full_kv_heads = 0, full_head_dim = 512;   ///< of the others
   int window = 512;
@@ -40,8 +40,8 @@ struct Gemma4Sizes {
 };
 
 /// Returns that all layers slide but each nth and the last one.
-constexpr std::vector<bool> Gemma4Slides(int layers, int nth) {
-  std::vector<bool> slides;
+constexpr LayerFlags Gemma4Slides(int layers, int nth) {
+  LayerFlags slides;
   for (int layer = 1; layer <= layers; ++layer) slides.push_back(layer % nth != 0 && layer != layers);
   return slides;
 }
@@ -50,7 +50,7 @@ namespace internal {
 
 /// Returns the layer whose keys and values a layer reads: the last one before `first_shared` of its kind, or itself if
 /// there is none, which no model can have.
-constexpr int Gemma4SharedLayer(const std::vector<bool>& slides, int first_shared, int layer) {
+constexpr int Gemma4SharedLayer(const LayerFlags& slides, int first_shared, int layer) {
   for (int earlier = first_shared - 1; earlier >= 0; --earlier) {
     if (slides[static_cast<size_t>(earlier)] == slides[static_cast<size_t>(layer)]) return earlier;
   }

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
@@ -24,7 +23,7 @@ namespace skald {
 struct GptOssSizes {
   int model_dim = 2880, vocab_size = 201088;
   int heads = 64, kv_heads = 8, head_dim = 64, window = 128;
-  std::vector<bool> slides = {};  ///< of each layer
+  LayerFlags slides = {};  ///< of each layer
   /// Experts of a layer; how many compute a row; the width of each.
   int experts = 0, chosen_experts = 4, expert_width = 2880;
   float norm_epsilon = 1e-5f;
@@ -39,8 +38,8 @@ struct GptOssSizes {
 };
 
 /// Returns that each second layer slides, the first one too.
-constexpr std::vector<bool> GptOssSlides(int layers) {
-  std::vector<bool> slides;
+constexpr LayerFlags GptOssSlides(int layers) {
+  LayerFlags slides;
   for (int layer = 0; layer < layers; ++layer) slides.push_back(layer % 2 == 0);
   return slides;
 }

@@ -23,11 +23,18 @@
 
 #include <immintrin.h>
 
+// For g++ these are added to the target's own features; clang takes them in place of those, so all are given.
+#undef SKALD_AMX_FEATURES
+#if HWY_COMPILER_CLANG && defined(HWY_TARGET_STR)
+#define SKALD_AMX_FEATURES target(HWY_TARGET_STR ",amx-tile,amx-bf16,amx-int8")
+#else
+#define SKALD_AMX_FEATURES target("amx-tile,amx-bf16,amx-int8")
+#endif
 #undef SKALD_AMX
-#define SKALD_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8"))) inline
+#define SKALD_AMX __attribute__((SKALD_AMX_FEATURES)) inline
 // The same for parts of a loop, whose sums must stay in registers.
 #undef SKALD_AMX_ALWAYS
-#define SKALD_AMX_ALWAYS __attribute__((target("amx-tile,amx-bf16,amx-int8"), always_inline)) inline
+#define SKALD_AMX_ALWAYS __attribute__((SKALD_AMX_FEATURES, always_inline)) inline
 
 HWY_BEFORE_NAMESPACE();
 namespace skald {

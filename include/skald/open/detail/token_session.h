@@ -77,19 +77,18 @@ SKALD_INLINE Result<AnswerEnd> TokenSession::Answer(std::span<const int32_t> pro
 
 SKALD_INLINE Result<AnswerEnd> TokenSession::Continue(std::span<const int32_t> prompt, const AnswerOptions& options,
                                                       const std::function<bool(int32_t)>& emit, size_t& drawn) {
-  using Clock = std::chrono::steady_clock;
   std::vector<int32_t> tokens = state_.pending;
   tokens.insert(tokens.end(), prompt.begin(), prompt.end());
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   SKALD_ASSIGN(const auto logits, FeedPrompt(tokens));
   if (logits.empty()) return AnswerEnd::kStopped;
   state_.pending.clear();
-  const auto middle = Clock::now();
+  const auto middle = std::chrono::steady_clock::now();
   auto end = DrawAll(logits, options, emit, drawn);
   statistics_.prompt_tokens += tokens.size();
   statistics_.generated_tokens += drawn;
   statistics_.prompt_time += middle - start;
-  statistics_.decode_time += Clock::now() - middle;
+  statistics_.decode_time += std::chrono::steady_clock::now() - middle;
   return end;
 }
 

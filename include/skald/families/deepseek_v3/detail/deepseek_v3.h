@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <vector>
 
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/base/mathematics/portable_log.h"
@@ -72,12 +71,12 @@ inline void ReadDeepSeekV3Experts(const JsonFields& fields, MixtureOfExperts& ex
 }
 
 // Returns which layers have no experts: the first ones, or those that a list calls "dense".
-inline std::vector<bool> ReadDenseLayers(const JsonFields& fields, int standard) {
+inline LayerFlags ReadDenseLayers(const JsonFields& fields, int standard) {
   const auto layers = static_cast<int>(LayerCount(fields));
   fields.Expect("moe_layer_freq", 1);
   const nlohmann::json* const types = fields.Find("mlp_layer_types");
   if (types == nullptr) return FirstLayersDense(layers, fields.Integer("first_k_dense_replace", 0, layers, standard));
-  std::vector<bool> dense(static_cast<size_t>(layers), false);
+  LayerFlags dense(static_cast<size_t>(layers), false);
   if (!types->is_array() || types->size() != dense.size()) {
     fields.WrongValue("mlp_layer_types", *types, "an array of num_hidden_layers names");
     return dense;

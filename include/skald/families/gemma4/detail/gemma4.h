@@ -24,9 +24,9 @@
 namespace skald::internal {
 
 // Returns which layers slide: all but each sixth where "layer_types" does not say, and never the last one.
-inline std::vector<bool> Gemma4SlidingLayers(const JsonFields& fields, size_t count) {
+inline LayerFlags Gemma4SlidingLayers(const JsonFields& fields, size_t count) {
   const nlohmann::json* const types = fields.Find("layer_types");
-  std::vector<bool> slides = Gemma4Slides(static_cast<int>(count), 6);
+  LayerFlags slides = Gemma4Slides(static_cast<int>(count), 6);
   if (types == nullptr) return slides;
   if (!types->is_array() || types->size() != count) {
     fields.WrongValue("layer_types", *types, "an array of num_hidden_layers names");

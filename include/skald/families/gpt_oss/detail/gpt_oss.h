@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/short_form.h"
@@ -23,9 +22,9 @@
 namespace skald::internal {
 
 // Returns which layers slide: each second one where "layer_types" does not say.
-inline std::vector<bool> GptOssSlidingLayers(const JsonFields& fields, size_t count) {
+inline LayerFlags GptOssSlidingLayers(const JsonFields& fields, size_t count) {
   const nlohmann::json* const types = fields.Find("layer_types");
-  std::vector<bool> slides = GptOssSlides(static_cast<int>(count));
+  LayerFlags slides = GptOssSlides(static_cast<int>(count));
   if (types == nullptr) return slides;
   if (!types->is_array() || types->size() != count) {
     fields.WrongValue("layer_types", *types, "an array of num_hidden_layers names");
