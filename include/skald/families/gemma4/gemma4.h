@@ -9,8 +9,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
+#include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/normed_feed_forward.h"
