@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/json/json_value_tree.h"
 #include "skald/open/saved_conversation.h"
 #include "skald/store/backends/memory_store.h"
 #include "skald/store/snapshots/snapshot.h"
@@ -61,7 +60,7 @@ class RandomChanges {
       default:
         REQUIRE(conversation_.Say(RandomMessage(random_, 40)));
     }
-    CHECK(TreeOf(conversation_.messages()).size() == 1 + 2 * conversation_.turns());
+    CHECK(conversation_.messages().size() == 1 + 2 * conversation_.turns());
     CheckLogits(model_, conversation_);
   }
 
@@ -82,7 +81,7 @@ class RandomChanges {
     REQUIRE(one);
     REQUIRE(two);
     CHECK(one->tokens == two->tokens);
-    CHECK(conversation_.messages().Text() == other.messages().Text());
+    CHECK(conversation_.messages() == other.messages());
     conversation_ = std::move(other);
   }
 
@@ -112,7 +111,7 @@ struct Scene {
   // Whether a second of the two goes on as the first one.
   static void CheckSame(Conversation& a, Conversation& b) {
     CHECK(a.session().ids() == b.session().ids());
-    CHECK(a.messages().Text() == b.messages().Text());
+    CHECK(a.messages() == b.messages());
     CHECK(a.turns() == b.turns());
     auto one = *a.Fork(), two = *b.Fork();
     const auto x = one.Say("and now"), y = two.Say("and now");
@@ -134,11 +133,11 @@ TEST_CASE("pieces, joined, are the text of the answer") {
   REQUIRE(reply);
   CHECK(reply->text == pieces);
   CHECK(!pieces.empty());
-  const auto& messages = TreeOf(conversation.messages());
+  const auto& messages = conversation.messages();
   REQUIRE(messages.size() == 3);
-  CHECK(messages[0]["content"] == "be brief");
-  CHECK(messages[1]["content"] == "hello");
-  CHECK(messages[2]["content"] == pieces);
+  CHECK(messages[0].content == "be brief");
+  CHECK(messages[1].content == "hello");
+  CHECK(messages[2].content == pieces);
   CHECK(conversation.session().statistics().generated_tokens == reply->tokens.size());
 }
 
@@ -207,7 +206,7 @@ TEST_CASE("an answer that is drawn again is another one, and the question stays"
   REQUIRE(second);
   CHECK(second->tokens != first->tokens);
   CHECK(conversation.turns() == 1);
-  CHECK(TreeOf(conversation.messages())[0]["content"] == "hello");
+  CHECK(conversation.messages()[0].content == "hello");
 }
 
 TEST_CASE("a conversation that begins again is a new one with that system message") {
@@ -224,7 +223,7 @@ TEST_CASE("a conversation that begins again is a new one with that system messag
   REQUIRE(expected.Say("hello"));
   CHECK(found->tokens == expected.Regenerate()->tokens);
   REQUIRE(conversation.Begin(""));
-  CHECK(conversation.messages().Text() == "[]");
+  CHECK(conversation.messages().empty());
 }
 
 TEST_CASE("later answers are drawn as the sampler then says") {
@@ -340,9 +339,7 @@ TEST_CASE("thoughts are told apart from the text") {
     REQUIRE(conversation);
     const auto reply = conversation->Say("hello", [&](std::string_view piece) { pieces += piece; });
     REQUIRE(reply);
-    const auto& last = TreeOf(conversation->messages()).back();
-    CHECK(last["content"] == "so be it");
-    CHECK(last["reasoning_content"] == "hm well");
+    CHECK(conversation->messages().back() == Message{Role::kAssistant, "so be it", "hm well"});
     return *reply;
   };
   std::string pieces, all;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/json/json_value_tree.h"
 #include "skald/cache/create.h"
 #include "skald/open/conversation.h"
 #include "tests/conversations/letters.h"
@@ -22,8 +21,7 @@ constexpr uint32_t kContext = 230;
 
 // The ids of the messages, up to the end of the last answer.
 std::vector<int32_t> IdsOfMessages(const ModelText& text, const Conversation& conversation) {
-  Chat chat;
-  chat.messages = conversation.messages();
+  Chat chat(conversation.messages());
   chat.add_generation_prompt = false;
   const auto ids = EncodeChat(text.tokenizer, text.chat_template, chat);
   REQUIRE_MESSAGE(ids.has_value(), (ids ? "" : ids.error().message));
@@ -34,9 +32,7 @@ std::vector<int32_t> IdsOfMessages(const ModelText& text, const Conversation& co
 ConversationState BeforeLastTurn(const Conversation& conversation, ConversationState state) {
   state.tokens = {*CreateKVCache(conversation.session().pool()), {}};
   state.turns.assign(state.turns.size() - 1, 0);
-  auto& messages = TreeOf(state.messages);
-  messages.erase(messages.size() - 1);
-  messages.erase(messages.size() - 1);
+  state.messages.resize(state.messages.size() - 2);
   --state.questions;
   return state;
 }

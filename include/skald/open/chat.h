@@ -28,8 +28,11 @@ enum class Role { kSystem, kUser, kAssistant };
 
 /// A message of nothing but text.
 struct Message {
-  Role role = Role::kUser;  ///< the author
-  std::string content;      ///< UTF-8
+  Role role = Role::kUser;   ///< the author
+  std::string content;       ///< UTF-8
+  std::string thought = {};  ///< of an assistant, before the content; empty: none
+
+  friend bool operator==(const Message&, const Message&) = default;
 };
 
 /// The variables of a template, in the order of the libraries that templates are written for.
@@ -39,7 +42,9 @@ struct Chat {
   explicit Chat(std::span<const Message> texts);
 
   /// Adds a message of nothing but text.
-  void Add(Role role, std::string_view content);
+  void Add(Role role, std::string_view content) { Add(role, content, {}); }
+  /// The same with a thought, "reasoning_content", unless that is empty.
+  void Add(Role role, std::string_view content, std::string_view thought);
 
   JsonValue messages = JsonValue::Array();  ///< {"role": ..., "content": ..., ...}
   JsonValue tools;                          ///< a list of tool descriptions, or null

@@ -102,11 +102,11 @@ struct Reply {
 
 /// The changing parts of a conversation, for saving them (saved_conversation.h).
 struct ConversationState {
-  TokenSession::State tokens;        ///< of the whole conversation
-  std::vector<uint32_t> turns = {};  ///< the position at which each turn begins, ascending
-  JsonValue messages = {};           ///< the system's, if there is one; a user's and an answer for each turn
-  uint64_t questions = 0;            ///< messages so far, those that were taken back included
-  SamplerSettings sampler = {};      ///< with the seed
+  TokenSession::State tokens;          ///< of the whole conversation
+  std::vector<uint32_t> turns = {};    ///< the position at which each turn begins, ascending
+  std::vector<Message> messages = {};  ///< the system's, if there is one; a user's and an answer for each turn
+  uint64_t questions = 0;              ///< messages so far, those that were taken back included
+  SamplerSettings sampler = {};        ///< with the seed
 };
 
 /// A chat as turns: a message and its answer. Used by one thread at a time, and its forks by the same one. A call that
@@ -157,9 +157,9 @@ class Conversation {
 
   /// The number of turns that are in the context.
   size_t turns() const { return turns_.size(); }
-  /// The messages as the chat template gets them: an array of {"role": ..., "content": ...}; thoughts are
-  /// "reasoning_content". Valid until the conversation changes.
-  const JsonValue& messages() const { return chat_.messages; }
+  /// The messages that are in the context: the system's, if there is one; a user's and an answer for each turn. Valid
+  /// until the conversation changes.
+  const std::vector<Message>& messages() const { return messages_; }
   /// The tokens, their limit, the cache and the speed.
   const TokenSession& session() const { return session_; }
   /// Most tokens of an answer; kMaxTokens if the context alone is its limit.
@@ -179,13 +179,14 @@ class Conversation {
   /// Answers the last message, which is a user's. `is_kept`: there is an answer.
   Result<Reply> AnswerLast(const PieceSink& sink, bool& is_kept);
 
-  Result<NextTurn> EncodeNext() const;
+  /// Encodes all messages, as they go on from the tokens that are there.
+  Result<NextTurn> EncodeNext();
   /// Leaves turns out until the last message and an answer fit. Returns what is to be computed.
   Result<NextTurn> MakeRoom(size_t& left_out);
   /// Leaves out turns [begin, end).
   Result<void> LeaveOut(size_t begin, size_t end);
   /// The tokens of a conversation of the last message and the system's alone.
-  Result<size_t> TokensOfMessageAlone() const;
+  Result<size_t> TokensOfMessageAlone();
   Result<void> GoBackTo(size_t turns);
 
   size_t SystemMessages() const;
@@ -196,7 +197,8 @@ class Conversation {
   ConversationOptions options_;
   SamplerSettings sampler_;
   TokenSession session_;
-  Chat chat_;
+  std::vector<Message> messages_;
+  Chat chat_;                    ///< what the template gets; its messages are set before each use
   std::vector<uint32_t> turns_;  ///< as ConversationState::turns
   uint64_t questions_ = 0;
 };

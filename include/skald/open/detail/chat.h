@@ -29,15 +29,17 @@
 namespace skald {
 
 SKALD_INLINE Chat::Chat(std::span<const Message> texts) {
-  for (const Message& message : texts) Add(message.role, message.content);
+  for (const Message& message : texts) Add(message.role, message.content, message.thought);
 }
 
-SKALD_INLINE void Chat::Add(Role role, std::string_view content) {
+SKALD_INLINE void Chat::Add(Role role, std::string_view content, std::string_view thought) {
   constexpr const char* kRoles[] = {"system", "user", "assistant"};
-  nlohmann::ordered_json message = nlohmann::ordered_json::object();
-  message["role"] = kRoles[static_cast<size_t>(role)];
-  message["content"] = content;
-  TreeOf(messages).push_back(std::move(message));
+  // A JsonValue can be destroyed without memory, as a tree cannot.
+  JsonValue message = JsonValue::Object();
+  TreeOf(message)["role"] = kRoles[static_cast<size_t>(role)];
+  TreeOf(message)["content"] = content;
+  if (!thought.empty()) TreeOf(message)["reasoning_content"] = thought;
+  TreeOf(messages).push_back(std::move(TreeOf(message)));
 }
 
 SKALD_INLINE std::string_view GuessBuiltInTemplate(const Tokenizer& tokenizer) {

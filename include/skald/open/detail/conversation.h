@@ -8,11 +8,10 @@
 #include "skald/open/conversation.h"
 
 #include <algorithm>
-
-#include <nlohmann/json.hpp>
+#include <cstddef>
+#include <span>
 
 #include "skald/base/inline.h"
-#include "skald/base/json/json_value_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/cache/create.h"
@@ -64,33 +63,42 @@ SKALD_INLINE Conversation::Conversation(const ModelText& text, ConversationOptio
   if (options_.seed) sampler_.random.seed = *options_.seed;
   chat_.variables = options_.variables;
   chat_.options = options_.render;
-  if (!options_.system.empty()) chat_.Add(Role::kSystem, options_.system);
+  if (!options_.system.empty()) messages_.push_back({Role::kSystem, options_.system});
 }
 
 SKALD_INLINE Result<ConversationState> Conversation::State() const {
   return NoThrow("Conversation::State", [&]() -> Result<ConversationState> {
     SKALD_ASSIGN(auto tokens, session_.Copy());
-    return ConversationState{std::move(tokens), turns_, chat_.messages, questions_, sampler_};
+    return ConversationState{std::move(tokens), turns_, messages_, questions_, sampler_};
   });
 }
 
 SKALD_INLINE void Conversation::Replace(ConversationState state) noexcept {
   session_.Replace(std::move(state.tokens));
   turns_ = std::move(state.turns);
-  chat_.messages = std::move(state.messages);
+  messages_ = std::move(state.messages);
   questions_ = state.questions;
 }
 
+namespace internal {
+
+// Whether they are a system's or none, and then a user's and an answer for each turn.
+inline bool AreTurns(std::span<const Message> messages, size_t turns) {
+  const size_t system = !messages.empty() && messages[0].role == Role::kSystem ? 1 : 0;
+  if (messages.size() != system + 2 * turns) return false;
+  for (size_t i = system; i < messages.size(); ++i) {
+    if (messages[i].role != ((i - system) % 2 == 0 ? Role::kUser : Role::kAssistant)) return false;
+  }
+  return true;
+}
+
+}  // namespace internal
+
 SKALD_INLINE Result<void> Conversation::Restore(ConversationState state) {
-  const nlohmann::ordered_json& messages = TreeOf(state.messages);
-  const auto has_role = [&](size_t i, const char* role) {
-    return messages[i].is_object() && messages[i].value("role", nlohmann::ordered_json()) == role;
-  };
   return NoThrow("Conversation::Restore", [&]() -> Result<void> {
-    const size_t system = messages.is_array() && !messages.empty() && has_role(0, "system") ? 1 : 0;
     const uint64_t size = uint64_t{state.tokens.cache.size()} + state.tokens.pending.size();
-    if (!messages.is_array() || messages.size() != system + 2 * state.turns.size() ||
-        !std::ranges::is_sorted(state.turns) || (!state.turns.empty() && state.turns.back() > size)) {
+    if (!internal::AreTurns(state.messages, state.turns.size()) || !std::ranges::is_sorted(state.turns) ||
+        (!state.turns.empty() && state.turns.back() > size)) {
       return Fail(ErrorCode::kDataLoss, "the messages of a conversation do not belong to its turns");
     }
     if (state.tokens.cache.pool() != session_.pool() || state.tokens.cache.adapter() != session_.cache().adapter()) {
@@ -107,7 +115,7 @@ SKALD_INLINE Result<Conversation> Conversation::Fork() const {
     SKALD_ASSIGN(auto session, session_.Fork());
     Conversation fork(*text_, options_, std::move(session));
     fork.sampler_ = sampler_;
-    fork.chat_ = chat_;
+    fork.messages_ = messages_;
     fork.turns_ = turns_;
     fork.questions_ = questions_;
     return fork;
@@ -138,7 +146,7 @@ SKALD_INLINE Result<Reply> Conversation::Say(std::string_view message, const Pie
   return Try("Conversation::Say", [&](bool& is_kept) -> Result<Reply> {
     // Without a template a message goes on with the text.
     const bool goes_on = text_->chat_template.parts().only_continues && !turns_.empty();
-    chat_.Add(Role::kUser, (goes_on ? " " : "") + std::string(message));
+    messages_.push_back({Role::kUser, (goes_on ? " " : "") + std::string(message)});
     return AnswerLast(sink, is_kept);
   });
 }
@@ -146,9 +154,9 @@ SKALD_INLINE Result<Reply> Conversation::Say(std::string_view message, const Pie
 SKALD_INLINE Result<Reply> Conversation::Regenerate(const PieceSink& sink) {
   return Try("Conversation::Regenerate", [&](bool& is_kept) -> Result<Reply> {
     if (turns_.empty()) return Fail(ErrorCode::kFailedPrecondition, "there is no answer to draw again");
-    auto message = TreeOf(chat_.messages)[SystemMessages() + 2 * (turns_.size() - 1)];
+    Message message = messages_[SystemMessages() + 2 * (turns_.size() - 1)];
     SKALD_TRY(GoBackTo(turns_.size() - 1));
-    TreeOf(chat_.messages).push_back(std::move(message));
+    messages_.push_back(std::move(message));
     return AnswerLast(sink, is_kept);
   });
 }
@@ -170,8 +178,8 @@ SKALD_INLINE Result<void> Conversation::KeepTurns(size_t turns) {
 SKALD_INLINE Result<void> Conversation::Begin(std::string system) {
   return Try("Conversation::Begin", [&](bool&) -> Result<void> {
     SKALD_TRY(GoBackTo(0));
-    chat_.messages = JsonValue::Array();
-    if (!system.empty()) chat_.Add(Role::kSystem, system);
+    messages_.clear();
+    if (!system.empty()) messages_.push_back({Role::kSystem, system});
     options_.system = std::move(system);
     return {};
   });
@@ -192,8 +200,7 @@ SKALD_INLINE Result<void> Conversation::GoBackTo(size_t turns) {
   }
   SKALD_TRY(session_.Rewind(turns == 0 ? 0 : turns < turns_.size() ? turns_[turns] : session_.size()));
   turns_.resize(turns);
-  auto& messages = TreeOf(chat_.messages);
-  messages.erase(messages.begin() + static_cast<std::ptrdiff_t>(SystemMessages() + 2 * turns), messages.end());
+  messages_.resize(SystemMessages() + 2 * turns);
   return {};
 }
 
@@ -209,20 +216,24 @@ SKALD_INLINE Result<Reply> Conversation::AnswerLast(const PieceSink& sink, bool&
 
   internal::ReplyReader reader(*text_, next.ids, options_.shows_thoughts, reply);
   bool is_wanted = true;
+  Result<void> read;
   SKALD_ASSIGN(reply.end, session_.Answer(next.ids, how, [&](int32_t id) {
-    is_wanted = sink.Take(reader.Push(id));
+    const auto piece = reader.Push(id);
+    if (!piece) read = Failure(piece.error());
+    is_wanted = piece && sink.Take(*piece);
     return is_wanted;
   }));
+  if (!read) return Failure(read.error());
   const std::string rest = reader.Finish();
   if (is_wanted) static_cast<void>(sink.Take(rest));
   is_kept = reply.end != AnswerEnd::kStopped || !reply.tokens.empty();
   turns_.push_back(begin);
-  chat_.Add(Role::kAssistant, reply.text);
-  if (!reply.thought.empty()) TreeOf(chat_.messages).back()["reasoning_content"] = reply.thought;
+  messages_.push_back({Role::kAssistant, reply.text, reply.thought});
   return reply;
 }
 
-SKALD_INLINE Result<NextTurn> Conversation::EncodeNext() const {
+SKALD_INLINE Result<NextTurn> Conversation::EncodeNext() {
+  chat_.messages = std::move(Chat(messages_).messages);
   return EncodeNextTurn(text_->tokenizer, text_->chat_template, chat_, session_.ids());
 }
 
@@ -269,25 +280,23 @@ SKALD_INLINE Result<void> Conversation::LeaveOut(size_t begin, size_t end) {
   } else {
     SKALD_TRY(session_.Erase(first, last, options_.recomputes));
   }
-  auto& messages = TreeOf(chat_.messages);
-  const auto at = messages.begin() + static_cast<std::ptrdiff_t>(SystemMessages());
-  messages.erase(at + static_cast<std::ptrdiff_t>(2 * begin), at + static_cast<std::ptrdiff_t>(2 * end));
+  const auto at = messages_.begin() + static_cast<std::ptrdiff_t>(SystemMessages());
+  messages_.erase(at + static_cast<std::ptrdiff_t>(2 * begin), at + static_cast<std::ptrdiff_t>(2 * end));
   turns_.erase(turns_.begin() + static_cast<std::ptrdiff_t>(begin), turns_.begin() + static_cast<std::ptrdiff_t>(end));
   for (size_t later = begin; later < turns_.size(); ++later) turns_[later] -= last - first;
   return {};
 }
 
-SKALD_INLINE Result<size_t> Conversation::TokensOfMessageAlone() const {
-  Chat alone = chat_;
-  auto& kept = TreeOf(alone.messages);
-  kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(SystemMessages()), kept.end() - 1);
-  SKALD_ASSIGN(const auto ids, EncodeChat(text_->tokenizer, text_->chat_template, alone));
+SKALD_INLINE Result<size_t> Conversation::TokensOfMessageAlone() {
+  std::vector<Message> alone(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(SystemMessages()));
+  alone.push_back(messages_.back());
+  chat_.messages = std::move(Chat(alone).messages);
+  SKALD_ASSIGN(const auto ids, EncodeChat(text_->tokenizer, text_->chat_template, chat_));
   return ids.size();
 }
 
 SKALD_INLINE size_t Conversation::SystemMessages() const {
-  const auto& messages = TreeOf(chat_.messages);
-  return !messages.empty() && messages[0]["role"] == "system" ? 1 : 0;
+  return !messages_.empty() && messages_[0].role == Role::kSystem ? 1 : 0;
 }
 
 }  // namespace skald

@@ -5,12 +5,14 @@
 #ifndef SKALD_OPEN_DETAIL_REPLY_READER_H_
 #define SKALD_OPEN_DETAIL_REPLY_READER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "skald/base/result.h"
 #include "skald/open/chat.h"
 #include "skald/open/conversation.h"
 #include "skald/open/model_text.h"
@@ -35,10 +37,13 @@ class ReplyReader {
   }
 
   // Both return the text for the sink.
-  std::string Push(int32_t id) {
+  Result<std::string> Push(int32_t id) {
     reply_.tokens.push_back(id);
+    std::string piece;
     // A model may have rows beyond the tokenizer's pieces, which have no text.
-    std::string piece = decoder_.Push(id).value_or("");
+    if (static_cast<size_t>(id) < text_.tokenizer.vocab_size()) {
+      SKALD_ASSIGN(piece, decoder_.Push(id));
+    }
     if (parser_ == nullptr) return reply_.text += piece, piece;
     std::string name;
     if (text_.output.needs_special_text() && piece.empty() && text_.tokenizer.KindOf(id) == PieceKind::kControl) {

@@ -16,10 +16,14 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "skald/base/inline.h"
 #include "skald/base/json/json_value.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/byte_codec.h"
+#include "skald/open/chat.h"
 #include "skald/store/snapshots/cached_digest.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot.h"
@@ -54,7 +58,7 @@ inline std::vector<std::byte> NotesOf(const ConversationState& state) {
   writer.Put(kConversationVersion);
   writer.PutList(std::span<const int32_t>(state.tokens.pending));
   writer.PutList(std::span<const uint32_t>(state.turns));
-  const std::string messages = state.messages.Text();
+  const std::string messages = Chat(state.messages).messages.Text();
   writer.PutList(std::span<const char>(messages));
   writer.Put(state.questions);
   return writer.bytes();
@@ -68,6 +72,27 @@ auto SaveConversationBy(const Conversation& conversation, Save save)
     SKALD_ASSIGN(const auto state, conversation.State());
     return save(state.tokens.cache, SnapshotNotes{.sampler = SavedSampler{state.sampler, {}}, .user = NotesOf(state)});
   });
+}
+
+// Reads what Chat writes for messages of nothing but text.
+inline Result<std::vector<Message>> MessagesOf(std::string_view text) {
+  SKALD_ASSIGN(const auto list, JsonValue::Parse(text));
+  const auto string_of = [](const nlohmann::ordered_json& message, const char* name) {
+    const auto found = message.is_object() ? message.find(name) : message.end();
+    return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  std::vector<Message> messages;
+  for (const nlohmann::ordered_json& message : TreeOf(list)) {
+    const std::string role = string_of(message, "role");
+    if (role != "system" && role != "user" && role != "assistant") {
+      return Fail(ErrorCode::kDataLoss, "a message of a saved conversation has no author");
+    }
+    messages.push_back({role == "system" ? Role::kSystem
+                        : role == "user" ? Role::kUser
+                                         : Role::kAssistant,
+                        string_of(message, "content"), string_of(message, "reasoning_content")});
+  }
+  return messages;
 }
 
 inline Result<void> ResumeFrom(Conversation& conversation, Result<Snapshot> snapshot) {
@@ -84,7 +109,7 @@ inline Result<void> ResumeFrom(Conversation& conversation, Result<Snapshot> snap
       return Fail(ErrorCode::kUnsupported, "it holds a conversation, but not one of 'skald chat' or SaveConversation");
     }
     state.sampler = snapshot->notes.sampler->settings;
-    SKALD_ASSIGN(state.messages, JsonValue::Parse(messages));
+    SKALD_ASSIGN(state.messages, MessagesOf(messages));
     return conversation.Restore(std::move(state));
   });
 }
