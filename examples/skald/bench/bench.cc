@@ -12,41 +12,24 @@
 #include <vector>
 
 #include "bench/bench_measure.h"
-#include "bench/bench_report.h"
+#include "bench/bench_models.h"
 #include "bench/bench_serve.h"
+#include "bench/bench_warnings.h"
+#include "bench/machine/counters.h"
+#include "bench/machine/cpus.h"
+#include "bench/machine/energy.h"
+#include "bench/machine/load.h"
+#include "bench/machine/machine_facts.h"
+#include "bench/report/bench_report.h"
 #include "benchmarks/machine/machine_limits.h"
 #include "commands/simd.h"
 #include "conversation/program_model.h"
 #include "ranks/rank_job.h"
-#include "setup.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 
 namespace skald::program {
 namespace {
-
-// A model, and what the table calls it.
-struct BenchModel {
-  std::string name;
-  std::unique_ptr<ProgramModel> model;
-};
-
-// With the weights as `weight_type`; unset, as the options of all commands say.
-Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight_type) {
-  if (!options.bench.shape.empty()) {
-    const RankShare share = ShareOf(options.ranks);
-    SKALD_ASSIGN(auto model, RandomProgramModel(options.bench.shape, weight_type.value_or(DType::kBF16), share));
-    if (options.ranks != nullptr) {
-      SKALD_TRY(model->ComputeOn(options.ranks->ranks()));
-    }
-    return BenchModel{options.bench.shape, std::move(model)};
-  }
-  Options one = options;
-  one.weight_type = weight_type;
-  SKALD_ASSIGN(const auto info, IdentifyModel(one.model));
-  SKALD_ASSIGN(auto model, LoadWeights(one, info));
-  return BenchModel{std::string(info.name), std::move(model)};
-}
 
 // A table of the waiting times that users of an engine see.
 Result<void> Serve(const BenchOptions& options, const BenchModel& model) {
@@ -76,44 +59,82 @@ std::vector<BenchCase> CasesOf(const BenchOptions& options, uint32_t threads) {
   std::vector<BenchCase> cases;
   for (const uint32_t depth : options.depths) {
     for (const uint32_t tokens : options.prompts) {
-      if (tokens != 0) cases.push_back({true, tokens, depth, 1, threads, options.kv_type});
+      if (tokens != 0) cases.push_back({tokens, 0, depth, 1, threads, options.kv_type});
     }
     for (const uint32_t tokens : options.generated) {
       for (const uint32_t sequences : options.sequences) {
-        if (tokens != 0) cases.push_back({false, tokens, depth, sequences, threads, options.kv_type});
+        if (tokens != 0) cases.push_back({0, tokens, depth, sequences, threads, options.kv_type});
+      }
+    }
+    for (const auto& [prompt, generated] : options.both) {
+      for (const uint32_t sequences : options.sequences) {
+        cases.push_back({prompt, generated, depth, sequences, threads, options.kv_type});
       }
     }
   }
   return cases;
 }
 
+// Facts of this machine, before anything is measured.
+RunFacts FactsOfRun(const BenchMeters& meters) {
+  RunFacts run;
+  run.machine = ReadMachineFacts();
+  run.load = LoadAverage();
+  const std::vector<int> cpus = CpusOfThread();
+  if (!cpus.empty() && cpus.size() < run.machine.cpus) run.pinned = CpuListText(cpus);
+  run.counters = meters.counters.state();
+  run.energy = meters.energy.state();
+  return run;
+}
+
 class Bench {
  public:
-  // `ranks` may be null, and must outlive this.
-  Bench(const BenchOptions& options, RankJob* ranks) : options_(options), ranks_(ranks) {}
+  // `ranks` may be null, and must outlive this, as the options must. Errors: a file cannot be written.
+  static Result<Bench> Begin(const BenchOptions& options, RankJob* ranks) {
+    BenchMeters meters;
+    const RunFacts run = FactsOfRun(meters);
+    SKALD_ASSIGN(auto report, BenchReport::Begin(options, run));
+    return Bench(options, ranks, std::move(meters), run, std::move(report));
+  }
 
-  // Measures all cases of a model on the SIMD target in use.
+  // Measures all cases of a model on the SIMD target in use. Ends early where nothing can be printed.
   Result<void> Run(const BenchModel& model) {
-    const BenchSetting setting{model.name, model.model->Cost().weight_type, SimdTarget()};
+    const BenchSetting setting{model.name,
+                               model.file,
+                               MemoryBytes(model.model->model().weights()),
+                               CountParameters(*model.model),
+                               model.model->Cost().weight_type,
+                               SimdTarget()};
     for (const uint32_t threads : options_.threads) {
-      const MachineLimits& limits = LimitsOf(setting.simd, threads);
+      const BenchLimits limits = {LimitsOf(setting.simd, threads), cache_};
       for (const BenchCase& bench_case : CasesOf(options_, threads)) {
+        if (!std::cout) return {};
         MeasuredRanks* const ranks = ranks_ != nullptr ? &ranks_->measured() : nullptr;
-        SKALD_ASSIGN(const auto measured, Measure(*model.model, bench_case, limits, options_.repetitions, ranks));
-        report_.Add(setting, bench_case, measured);
+        SKALD_ASSIGN(const auto measured,
+                     Measure(*model.model, bench_case, limits, options_.repetitions, meters_, ranks));
+        SKALD_TRY(report_.Add(setting, bench_case, measured));
         if (ranks_ != nullptr) report_.AddTraffic(ranks_->share().ranks, bench_case, measured);
+        warnings_.Note(setting, bench_case, measured);
       }
     }
     return {};
   }
 
-  Result<void> Finish() const {
-    report_.PrintLimits();
-    report_.PrintTraffic();
-    return options_.json.empty() ? Result<void>() : report_.WriteJson(options_.json);
+  Result<void> Finish() {
+    SKALD_TRY(report_.Finish());
+    warnings_.Finish();
+    return {};
   }
 
  private:
+  Bench(const BenchOptions& options, RankJob* ranks, BenchMeters meters, const RunFacts& run, BenchReport report)
+      : options_(options),
+        ranks_(ranks),
+        cache_(run.machine.last_level_cache),
+        meters_(std::move(meters)),
+        report_(std::move(report)),
+        warnings_(run, ranks != nullptr) {}
+
   const MachineLimits& LimitsOf(const std::string& simd, uint32_t threads) {
     const auto [entry, is_new] = limits_.try_emplace({simd, threads});
     if (is_new) {
@@ -126,50 +147,76 @@ class Bench {
 
   const BenchOptions& options_;
   RankJob* const ranks_;
+  const uint64_t cache_;  // bytes of the last level
+  BenchMeters meters_;
   BenchReport report_;
+  BenchWarnings warnings_;
   std::map<std::pair<std::string, uint32_t>, MachineLimits> limits_;
 };
 
-// Types of weights, each of which is measured.
-std::vector<std::optional<DType>> TypesOf(const Options& options) {
-  std::vector<std::optional<DType>> types(options.bench.weight_types.begin(), options.bench.weight_types.end());
-  if (types.empty()) types.push_back(options.weight_type);
-  return types;
-}
-
-}  // namespace
-
-Result<void> ForEachBenchModel(const Options& options, const std::function<Result<void>(const ProgramModel&)>& run) {
-  for (const auto type : TypesOf(options)) {
-    SKALD_ASSIGN(const auto model, LoadModel(options, type));
-    SKALD_TRY(run(*model.model));
+// Binds threads to the CPUs that the options name. Unless the user says how many there are, one to each.
+Result<void> Pin(Options& options) {
+  BenchOptions& bench = options.bench;
+  if (!bench.numa_nodes.empty()) {
+    SKALD_ASSIGN(bench.cpus, CpusOfNodes(bench.numa_nodes));
   }
+  if (bench.cpus.empty()) return {};
+  SKALD_TRY(KeepToCpus(bench.cpus));
+  if (!options.chose_threads) bench.threads = {static_cast<uint32_t>(bench.cpus.size())};
   return {};
 }
 
-Result<int> RunBench(const Options& options) {
-  std::vector<std::string> targets = options.bench.simd;
+Result<std::vector<std::string>> TargetsOf(const BenchOptions& options) {
+  std::vector<std::string> targets = options.simd;
   if (targets.empty()) targets.push_back(SimdTarget());
   if (targets == std::vector<std::string>{"all"}) targets = SimdTargets();
   for (const std::string& target : targets) {
     SKALD_TRY(UseSimdTarget(target));
   }
-  std::optional<Bench> bench;
-  for (const auto type : TypesOf(options)) {
-    SKALD_ASSIGN(const auto model, LoadModel(options, type));
-    if (!options.bench.users.empty()) {
-      (void)UseSimdTarget(targets.front());
-      SKALD_TRY(Serve(options.bench, model));
-      continue;
-    }
-    if (!bench) bench.emplace(options.bench, options.ranks.get());
+  return targets;
+}
+
+// Loads and serves all models on one SIMD target.
+Result<void> ServeAll(const Options& options, const std::vector<BenchSource>& sources, const std::string& target) {
+  (void)UseSimdTarget(target);
+  for (const BenchSource& source : sources) {
+    SKALD_ASSIGN(const auto model, LoadModel(options, source));
+    SKALD_TRY(Serve(options.bench, model));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> ForEachBenchModel(const Options& options, const std::function<Result<void>(const ProgramModel&)>& run) {
+  for (const BenchSource& source : SourcesOf(options)) {
+    SKALD_ASSIGN(const auto model, LoadModel(options, source));
+    SKALD_TRY(run(*model.model));
+  }
+  return {};
+}
+
+Result<int> RunBench(const Options& given) {
+  Options options = given;
+  SKALD_ASSIGN(const auto targets, TargetsOf(options.bench));
+  const std::vector<BenchSource> sources = SourcesOf(options);
+  SKALD_TRY(CheckSources(sources));
+  SKALD_TRY(Pin(options));
+  if (!options.bench.users.empty()) {
+    SKALD_TRY(ServeAll(options, sources, targets.front()));
+    return 0;
+  }
+  SKALD_ASSIGN(auto bench, Bench::Begin(options.bench, options.ranks.get()));
+  for (const BenchSource& source : sources) {
+    if (!std::cout) break;
+    SKALD_ASSIGN(const auto model, LoadModel(options, source));
     for (const std::string& target : targets) {
       (void)UseSimdTarget(target);
-      SKALD_TRY(bench->Run(model));
+      SKALD_TRY(bench.Run(model));
     }
   }
-  if (!bench) return 0;
-  SKALD_TRY(bench->Finish());
+  if (!std::cout) return kExitError;  // the owner of the stream says why
+  SKALD_TRY(bench.Finish());
   return 0;
 }
 

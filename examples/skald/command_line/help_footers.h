@@ -90,11 +90,15 @@ inline constexpr const char* kBenchFooter = R"(Examples:
   skald bench --shape tinyllama-1.1b
   skald bench --shape tinyllama-1.1b -p 512,2048 -n 64 -d 0,2048 -t 1,2
   skald bench --model ~/gemma-2-2b -p 0 -n 64 -b 1,4,16,32 --json batches.json
+  skald bench -m q4.gguf -m q8.gguf -pg 512,64 --cpus 0-7 -o csv > speed.csv
 Every combination of the lists is measured, and printed as a Markdown table: pp
 is a prompt read at once, tg tokens written one after the other, '@ 2048' after
 so many tokens, 'x 16' for so many conversations together. The last column is
 the share of what the machine allows: the time to read all weights and caches
-once a step, or for all multiplications, at the speed measured beside it.)";
+once a step, or for all multiplications, at the speed measured beside it. There
+is none where that is reading memory and the weights fit the last-level cache.
+A warning tells of a machine that is busy. All forms have the machine, build and
+model of each row; --record FILE keeps rows for benchmarks/results.py.)";
 
 inline constexpr const char* kStoreFooter = R"(Examples:
   skald store ~/.cache/prompts

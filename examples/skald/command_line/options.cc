@@ -15,10 +15,12 @@
 #include <string_view>
 #include <system_error>
 
+#include "command_line/bench_options.h"
 #include "command_line/documents/document_commands.h"
 #include "command_line/help_footers.h"
 #include "command_line/option_checks.h"
 #include "command_line/serve_options.h"
+#include "command_line/shared_options.h"
 #include "command_line/text_options.h"
 #include "skald/base/version.h"
 #include "skald/open/conversation.h"
@@ -28,15 +30,6 @@
 
 namespace skald::program {
 namespace {
-
-// Reads a type by its name in any case.
-DType ParseDType(std::string name) {
-  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  for (unsigned i = 0; NameOf(static_cast<DType>(i)) != "unknown"; ++i) {
-    if (NameOf(static_cast<DType>(i)) == name) return static_cast<DType>(i);
-  }
-  throw CLI::ValidationError("--dtype", "there is no element type " + name);
-}
 
 const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." +
                              std::to_string(SKALD_VERSION_MINOR) + "." + std::to_string(SKALD_VERSION_PATCH);
@@ -84,25 +77,6 @@ void AddAdapterOption(CLI::App& command, Options& options) {
       ->group("Model");
 }
 
-void AddRanks(CLI::App& command, Options& options, const char* group) {
-  command
-      .add_flag(
-          "--ranks", options.use_ranks,
-          "Compute with all processes that mpirun started, each with\na part of the weights and of the cache: the "
-          "same bits")
-      ->group(group);
-  command
-      .add_option_function<double>(
-          "--rank-timeout",
-          [&options](double seconds) {
-            options.rank_patience = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
-          },
-          "Seconds after which a rank that does not answer is given up\n(default: 30)")
-      ->check(Within(1, 86400))
-      ->type_name("SECONDS")
-      ->group(group);
-}
-
 CLI::Option* AddDType(CLI::App& command, Options& options) {
   return command
       .add_option_function<std::string>(
@@ -127,16 +101,6 @@ void AddLoadOptions(CLI::App& command, Options& options) {
       ->group(group);
   command.add_flag("--progress", options.show_progress, "Show how loading proceeds even if stderr is no terminal")
       ->group(group);
-}
-
-CLI::Option* AddKvType(CLI::App& command, DType& type) {
-  return command
-      .add_option_function<std::string>(
-          "--kv-type", [&type](const std::string& name) { type = ParseDType(name); },
-          "Element type of the cache alone: i8, bytes with a scale for\neach token and head, takes about half of "
-          "bf16's memory")
-      ->check(CLI::IsMember({"bf16", "f32", "i8"}))
-      ->type_name("TYPE");
 }
 
 void AddRuntimeOptions(CLI::App& command, const std::string& default_cache, Options& options) {
@@ -281,45 +245,6 @@ void AddPackOptions(CLI::App& command, Options& options) {
   });
 }
 
-void AddBenchOptions(CLI::App& command, Options& options) {
-  BenchOptions& bench = options.bench;
-  const auto add_list = [&command](const char* name, std::vector<uint32_t>& values, uint32_t least, uint32_t most,
-                                   const char* help) {
-    command.add_option(name, values, help)->delimiter(',')->check(Within(least, most))->capture_default_str();
-  };
-  CLI::Option* const shape = command.add_option("--shape", bench.shape, "Random weights for one of 'skald models'");
-  shape->type_name("NAME");
-  command.add_option("-m,--model", options.model, "Folder or file with the model")->type_name("PATH")->excludes(shape);
-  add_list("-p,--prompt-tokens", bench.prompts, 0, kMaxTokens, "Tokens of a prompt; 0 for none");
-  add_list("-n,--generate-tokens", bench.generated, 0, kMaxTokens, "Tokens written one after the other; 0 for none");
-  add_list("-d,--depth", bench.depths, 0, kMaxTokens, "Tokens that are there before");
-  add_list("-b,--batch", bench.sequences, 1, 4096, "Conversations that are written together");
-  add_list("-t,--threads", bench.threads, 1, kMaxThreads, "Threads that compute");
-  AddRanks(command, options, "Options");
-  command
-      .add_option_function<std::vector<std::string>>(
-          "--dtype",
-          [&bench](const std::vector<std::string>& names) {
-            for (const std::string& name : names) bench.weight_types.push_back(ParseDType(name));
-          },
-          "Types of the weights: bf16, f32, q8_0, q4_0,\nq8a, q4_k, q5_k, q6_k, q6a")
-      ->delimiter(',')
-      ->type_name("TYPE");
-  add_list("--serve", bench.users, 1, 4096, "Users of an engine at a time: what each of them sees");
-  command.add_option("--arrival", bench.arrival, "Tokens of a prompt that comes while the users' answers are written")
-      ->check(CLI::Range(0u, kMaxTokens));
-  command.add_option("--step-ms", bench.step_ms, "Most milliseconds of an engine's step")->check(CLI::Range(0.0, 1e6));
-  AddKvType(command, bench.kv_type);
-  command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ..., or all")
-      ->delimiter(',')
-      ->type_name("TARGET");
-  command.add_option("-r,--repetitions", bench.repetitions, "Times that each is measured, after a run to warm up")
-      ->check(Within(1, 1000))
-      ->capture_default_str()
-      ->type_name("N");
-  command.add_option("--json", bench.json, "File for the results and the machine's limits")->type_name("FILE");
-}
-
 void AddStoreOptions(CLI::App& command, Options& options) {
   command.add_option("DIR", options.store, "Folder with the chunks")->required()->type_name("");
   command.add_flag("--verify", options.verify, "Read every chunk and report the damaged ones");
@@ -404,7 +329,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddDocumentCommands(app);
 
   try {
-    auto arguments = AskingForHelp(app, {argv + 1, argv + argc});
+    auto arguments = AskingForHelp(app, WithLongNames({argv + 1, argv + argc}));
     std::ranges::reverse(arguments);  // as CLI11 takes them
     app.parse(std::move(arguments));
     if (PrintDocument(app, kVersion)) return 0;

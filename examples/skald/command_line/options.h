@@ -34,10 +34,15 @@ class RankJob;
 
 enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore, kServe };
 
+// The forms of skald bench's results.
+enum class BenchOutput { kMarkdown, kCsv, kJson, kJsonLines, kSql };
+
 // The cases to measure: every combination of these.
 struct BenchOptions {
-  std::string shape;  // random weights for the Config of this name; empty: the model of the other options
+  std::vector<std::string> shapes;            // random weights for the Configs of these names, instead of models
+  std::vector<std::filesystem::path> models;  // none, and no shapes: that of the other options
   std::vector<uint32_t> prompts = {512}, generated = {64};  // tokens; 0 for none
+  std::vector<std::pair<uint32_t, uint32_t>> both;          // a prompt and then tokens, in one measurement
   std::vector<uint32_t> depths = {0};                       // tokens before them
   std::vector<uint32_t> sequences = {1};                    // decoded together
   std::vector<uint32_t> threads = {WorkspaceOptions().threads};
@@ -48,7 +53,9 @@ struct BenchOptions {
   uint32_t arrival = 0;           // tokens of a prompt that comes while they write; 0: none does
   double step_ms = 0;             // most milliseconds of an engine's step; 0: no limit
   size_t repetitions = 5;
-  std::filesystem::path json;  // empty: none
+  std::vector<int> cpus, numa_nodes;  // that threads keep to; none: all
+  BenchOutput output = BenchOutput::kMarkdown;
+  std::filesystem::path json, record;  // files; empty: none. Of the latter rows are added to
 };
 
 // How a model is served.

@@ -64,12 +64,14 @@ Result<std::unique_ptr<ProgramModel>> LoadProgramModel(const ModelInfo& info, co
   });
 }
 
+Result<ModelSpec> SpecOfRandomModel(std::string_view name, DType weight_type) {
+  if (IsWeightType(weight_type)) return FindModelByName(name);
+  return Fail(ErrorCode::kUnsupported, std::string(NameOf(weight_type)) + " is no type of weights in memory");
+}
+
 Result<std::unique_ptr<ProgramModel>> RandomProgramModel(std::string_view name, DType weight_type,
                                                          const RankShare& share) {
-  SKALD_ASSIGN(const auto spec, FindModelByName(name));
-  if (!IsWeightType(weight_type)) {
-    return Fail(ErrorCode::kUnsupported, std::string(NameOf(weight_type)) + " is no type of weights in memory");
-  }
+  SKALD_ASSIGN(const auto spec, SpecOfRandomModel(name, weight_type));
   return NoThrow(name, [&]() -> Result<std::unique_ptr<ProgramModel>> {
     SKALD_ASSIGN(auto weights, RandomWeights(spec, 1, weight_type, std::thread::hardware_concurrency(), share));
     return std::make_unique<ProgramModel>(AnyModel(std::string(name), std::move(weights), StandardLayers::Functions()));

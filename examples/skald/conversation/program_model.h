@@ -72,8 +72,11 @@ Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec& 
 // Loads the weights of the model that IdentifyModel opened. Errors: see LoadWeights.
 Result<std::unique_ptr<ProgramModel>> LoadProgramModel(const ModelInfo& info, const LoadOptions& options);
 
-// Makes a model of the known Config of that name with random weights. Errors: there is none, or the type is none of
+// Returns what a model of random weights would be. Errors: no known Config has that name, or the type is none of
 // weights in memory.
+Result<ModelSpec> SpecOfRandomModel(std::string_view name, DType weight_type);
+
+// Makes a model of the known Config of that name with random weights. Errors: those of SpecOfRandomModel.
 Result<std::unique_ptr<ProgramModel>> RandomProgramModel(std::string_view name, DType weight_type,
                                                          const RankShare& share = {});
 

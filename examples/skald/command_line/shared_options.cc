@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "command_line/shared_options.h"
+
+#include <cctype>
+#include <chrono>
+#include <cstdint>
+
+#include "command_line/option_checks.h"
+
+namespace skald::program {
+
+DType ParseDType(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (unsigned i = 0; NameOf(static_cast<DType>(i)) != "unknown"; ++i) {
+    if (NameOf(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  }
+  throw CLI::ValidationError("--dtype", "there is no element type " + name);
+}
+
+void AddRanks(CLI::App& command, Options& options, const char* group) {
+  command
+      .add_flag(
+          "--ranks", options.use_ranks,
+          "Compute with all processes that mpirun started, each with\na part of the weights and of the cache: the "
+          "same bits")
+      ->group(group);
+  command
+      .add_option_function<double>(
+          "--rank-timeout",
+          [&options](double seconds) {
+            options.rank_patience = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+          },
+          "Seconds after which a rank that does not answer is given up\n(default: 30)")
+      ->check(Within(1, 86400))
+      ->type_name("SECONDS")
+      ->group(group);
+}
+
+CLI::Option* AddKvType(CLI::App& command, DType& type) {
+  return command
+      .add_option_function<std::string>(
+          "--kv-type", [&type](const std::string& name) { type = ParseDType(name); },
+          "Element type of the cache alone: i8, bytes with a scale for\neach token and head, takes about half of "
+          "bf16's memory")
+      ->check(CLI::IsMember({"bf16", "f32", "i8"}))
+      ->type_name("TYPE");
+}
+
+}  // namespace skald::program

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options that several commands have.
+
+#ifndef SKALD_EXAMPLES_SKALD_COMMAND_LINE_SHARED_OPTIONS_H_
+#define SKALD_EXAMPLES_SKALD_COMMAND_LINE_SHARED_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "command_line/options.h"
+#include "skald/base/numbers/numeric.h"
+
+namespace skald::program {
+
+// Reads a type by its name in any case. Thrown: there is none.
+DType ParseDType(std::string name);
+
+// Those that compute with an MPI job.
+void AddRanks(CLI::App& command, Options& options, const char* group);
+
+// The type of the cache's elements.
+CLI::Option* AddKvType(CLI::App& command, DType& type);
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_COMMAND_LINE_SHARED_OPTIONS_H_
