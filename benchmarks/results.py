@@ -22,6 +22,7 @@ TEXTS = ("date", "skald", "build_commit", "compiler", "cpu", "cpu_family", "gove
          "model", "weights", "simd", "name", "test")
 NUMBERS = ("cpus", "numa_nodes", "last_level_cache_bytes", "memory_bytes", "model_bytes", "parameters", "threads", "depth",
            "sequences", "tokens_per_second", "spread", "limit_tokens_per_second", "peak_memory_bytes")
+OPTIONAL = ("other_cpus_busy", "cycles_per_token", "instructions_per_token", "joules_per_token")  # or null
 
 STYLE = """body { font: 15px/1.45 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; margin: 1em 0 } th, td { padding: .25em .7em; border-bottom: 1px solid #ddd }
@@ -35,10 +36,13 @@ def read_record(where, line):
         sys.exit(f"results.py: {where}: no record: {error}")
     if not isinstance(record, dict):
         sys.exit(f"results.py: {where}: no record: expected an object")
-    for names, kinds, what in ((TEXTS, str, "a text"), (NUMBERS, (int, float), "a number")):
-        for name in names:
-            if not isinstance(record.get(name), kinds):
-                sys.exit(f"results.py: {where}: expected {name}, {what}")
+    for name in TEXTS:
+        if not isinstance(record.get(name), str):
+            sys.exit(f"results.py: {where}: expected {name}, a text")
+    for name in NUMBERS + tuple(name for name in OPTIONAL if record.get(name) is not None):
+        value = record.get(name)
+        if not isinstance(value, (int, float)) or not 0 <= value < 1e18:
+            sys.exit(f"results.py: {where}: expected {name}, a number")
     return record
 
 
@@ -67,6 +71,13 @@ def cpu_of(record):
 
 def model_of(record):
     return f"{record['model']}, {record['weights']}"
+
+
+def short_names(records):
+    """Returns {CPU: its name without family, where no other CPU has the same name}."""
+    names = {cpu_of(record): record["cpu"] for record in records}
+    shown = list(names.values())
+    return {cpu: name if shown.count(name) == 1 else cpu for cpu, name in names.items()}
 
 
 def grouped(records, key):
@@ -116,7 +127,7 @@ def fastest(records):
     return max(records, key=lambda record: record["tokens_per_second"])
 
 
-def section_of_model(model, records):
+def section_of_model(model, records, names):
     """The model on all CPUs, with the threads and the SIMD target that are fastest there."""
     tests = list(grouped(records, lambda record: record["name"]))
     by_cpu = grouped(records, cpu_of)
@@ -129,7 +140,7 @@ def section_of_model(model, records):
     yield f"<p>{first['parameters'] / 1e6:,.0f} million parameters, {size(first['model_bytes'])}. Tokens/s:</p>"
     yield table(["CPU", *tests], rows)
     for test in tests:
-        values = [(cpu, best["tokens_per_second"], limit_of(best)) for cpu, of_cpu in by_cpu.items()
+        values = [(names[cpu], best["tokens_per_second"], limit_of(best)) for cpu, of_cpu in by_cpu.items()
                   if (of_test := [record for record in of_cpu if record["name"] == test])
                   for best in [fastest(of_test)]]
         if len(values) > 1:
@@ -138,31 +149,36 @@ def section_of_model(model, records):
 
 
 def curves_of(records, field, label):
-    """{label: [(field, tokens/s)]} of those with more than one point."""
+    """Returns {label: [(field, tokens/s)]} of those with more than one point. `label` gives parts of a label: those that
+    all curves share are left out."""
     curves = {}
-    for name, found in grouped(records, label).items():
+    for parts, found in grouped(records, label).items():
         points = {record[field]: record["tokens_per_second"] for record in found}
         if len(points) > 1:
-            curves[name] = list(points.items())
-    return curves
+            curves[parts] = list(points.items())
+    differs = [len(set(values)) > 1 for values in zip(*curves)]
+    return {", ".join(part for part, shown in zip(parts, differs) if shown) or parts[0]: curve
+            for parts, curve in curves.items()}
 
 
 def plots_of_cpu(records):
-    def without_depth(record):
-        return f"{model_of(record)} {record['name'].split(' @ ')[0]} {record['simd']}, {record['threads']} threads"
+    def test_without(mark):
+        return lambda record: (record["model"], record["weights"], record["name"].split(mark)[0], record["simd"],
+                               f"{record['threads']} threads", record["pinned_to"])
 
+    def of_threads(record):
+        return record["model"], record["weights"], record["name"], record["simd"], record["pinned_to"]
+
+    most = max(record["threads"] for record in records)
     alone = [record for record in records if record["sequences"] == 1]
-    decode = [record for record in alone if record["test"] == "decode"]
-    together = [record for record in records if record["test"] == "decode" and record["depth"] == 0]
+    decode = [record for record in records if record["test"] == "decode" and record["threads"] == most]
     for title, x_label, curves in (
-            ("Decode against context", "tokens before, tokens/s", curves_of(decode, "depth", without_depth)),
-            ("Threads", "threads, tokens/s", curves_of(
-                [record for record in alone if record["depth"] == 0], "threads",
-                lambda record: f"{model_of(record)} {record['name']} {record['simd']}")),
-            ("Conversations together", "conversations, tokens/s of all", curves_of(
-                together, "sequences",
-                lambda record: f"{model_of(record)} {record['name'].split(' x ')[0]} {record['simd']}, "
-                               f"{record['threads']} threads"))):
+            (f"Decode against context, {most} threads, tokens/s", "tokens before", curves_of(
+                [record for record in decode if record["sequences"] == 1], "depth", test_without(" @ "))),
+            ("Threads, tokens/s", "threads", curves_of(
+                [record for record in alone if record["depth"] == 0], "threads", of_threads)),
+            (f"Conversations together, {most} threads, tokens/s of all", "conversations", curves_of(
+                [record for record in decode if record["depth"] == 0], "sequences", test_without(" x ")))):
         if curves:
             yield svg_plots.lines(title, x_label, curves)
 
@@ -175,7 +191,7 @@ def share_of(record):
 def counted(record):
     """The counters' columns, as far as there are any."""
     cycles, joules = record.get("cycles_per_token"), record.get("joules_per_token")
-    parts = [f"{record['instructions_per_token'] / cycles:.2f} instructions a cycle"] if cycles else []
+    parts = [f"{(record.get('instructions_per_token') or 0) / cycles:.2f} instructions a cycle"] if cycles else []
     return ", ".join(parts + ([f"{joules:.3f} J a token"] if joules is not None else []))
 
 
@@ -203,8 +219,9 @@ def page(records):
              "written one after the other, @ 2048 after so many tokens, x 16 for so many conversations together. Dashed "
              "lines are what the machine allows. A star marks rows that other programs have disturbed, or whose "
              "repetitions are far apart.</p>", "<h2>Models</h2>"]
+    names = short_names(records)
     for model, found in grouped(records, model_of).items():
-        parts += section_of_model(model, found)
+        parts += section_of_model(model, found, names)
     parts.append("<h2>CPUs</h2>")
     for cpu, found in grouped(records, cpu_of).items():
         parts += section_of_cpu(cpu, found)

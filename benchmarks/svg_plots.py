@@ -25,16 +25,19 @@ def number(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def cut(name, most):
+    return name if len(name) <= most else name[:most - 3] + "..."
+
+
 def bars(title, values):
     """Draws [(name, value, limit or None)] from the top down; a limit is a line across its bar."""
     most = max(max(value, limit or 0) for _, value, limit in values) or 1
-    left, room = 250, WIDTH - 250 - 70
+    left, room = 290, WIDTH - 290 - 70
     parts = [text(WIDTH / 2, 18, title, more=' font-weight="bold"')]
     for place, (name, value, limit) in enumerate(values):
         y = TOP + place * (BAR + GAP)
-        shown = name if len(name) <= 38 else name[:37] + "..."
         width = room * value / most
-        parts.append(text(left - 8, y + 13, shown, "end"))
+        parts.append(text(left - 8, y + 13, cut(name, 44), "end", ' font-size="11"'))
         parts.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="{BAR}" fill="{COLOURS[0]}"/>')
         if limit:
             x = left + room * limit / most
@@ -80,5 +83,5 @@ def lines(title, x_label, curves, height=300):
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{colour}"/>' for x, y in at]
         y = TOP + 10 + 18 * index
         parts.append(f'<path d="M{right + 12} {y}h18" stroke="{colour}" stroke-width="1.8"/>')
-        parts.append(text(right + 36, y + 4, name if len(name) <= 26 else name[:25] + "...", "start"))
+        parts.append(text(right + 36, y + 4, cut(name, 27), "start"))
     return svg(max(height, TOP + 18 * len(curves) + 10), parts)

@@ -71,7 +71,7 @@ class Results(TestCase):
         self.assertIn("2.50 instructions a cycle, 0.500 J a token", parsed.text)
         self.assertFalse(re.search(r"(src|href)=", page), "the page needs no other file")
         plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-        titles = "".join(re.findall(r'font-weight="bold">([^<]*)<', page))
+        titles = "; ".join(re.findall(r'font-weight="bold">([^<]*)<', page))
         for title in ("pp4, tokens/s", "tg4 @ 8, tokens/s", "Decode against context", "Threads", "Conversations together"):
             self.assertIn(title, titles)
         for plot in plots:
@@ -97,7 +97,9 @@ class Results(TestCase):
         for text, pattern in (("", "there are no records"), ("[]\n", "bad.jsonl:1: no record: expected an object"),
                               (good + "\n{", "bad.jsonl:2: no record"),
                               (good.replace('"cpu"', '"cqu"'), "bad.jsonl:1: expected cpu, a text"),
-                              (json.dumps(dict(mine[0], spread="x")), "bad.jsonl:1: expected spread, a number")):
+                              (json.dumps(dict(mine[0], spread="x")), "bad.jsonl:1: expected spread, a number"),
+                              (json.dumps(dict(mine[0], cpus=float("nan"))), "bad.jsonl:1: expected cpus, a number"),
+                              (json.dumps(dict(mine[0], joules_per_token=-1)), "bad.jsonl:1: expected joules_per_token")):
             (self.folder / "bad.jsonl").write_text(text)
             done = subprocess.run([sys.executable, SCRIPT, self.folder / "page.html", self.folder / "bad.jsonl"],
                                   capture_output=True, text=True)

@@ -5,7 +5,8 @@
 #include <cerrno>
 #include <utility>
 
-#if defined(__linux__)
+#if defined(__linux__) && __has_include(<linux/perf_event.h>)  // musl's own headers lack it
+#define SKALD_HAS_PERF_EVENT
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 
 namespace skald::program {
 
-#if defined(__linux__)
+#if defined(SKALD_HAS_PERF_EVENT)
 
 namespace {
 
