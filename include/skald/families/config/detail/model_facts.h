@@ -15,6 +15,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "skald/base/numbers/activation.h"
@@ -116,10 +118,32 @@ bool Is(const LayerSpec& layer) {
   return layer.As<L>() != nullptr;
 }
 
+// The fact that a member is, of all layers that have it. `member` returns where it is, or nothing in layers of another
+// kind; without a layer, the standard. There is one copy for each type of value.
+template <class T>
+std::string FactOfMember(const ModelSpec& spec, const T* (*member)(const LayerSpec*)) {
+  std::vector<std::string> texts;
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (const T* const value = member(&layer)) texts.push_back(Text(*value));
+    }
+  }
+  return Joint(texts, Text(*member(nullptr)));
+}
+
+template <Layer L>
+const L* LayerOrStandard(const LayerSpec* layer) {
+  static const L standard;
+  return layer == nullptr ? &standard : layer->As<L>();
+}
+
 template <Layer L, auto kMember>
 std::string Member(const ModelSpec& spec) {
-  return FactOf(LayersThat(spec, Is<L>), Text(L().*kMember),
-                [](const LayerSpec& layer) { return Text(layer.As<L>()->*kMember); });
+  using T = std::remove_reference_t<decltype(std::declval<const L&>().*kMember)>;
+  return FactOfMember<std::remove_const_t<T>>(spec, [](const LayerSpec* layer) -> T* {
+    const L* const found = LayerOrStandard<L>(layer);
+    return found == nullptr ? nullptr : &(found->*kMember);
+  });
 }
 
 inline bool Rotates(const LayerSpec& layer) {
@@ -138,10 +162,18 @@ inline Layers MainAttention(const ModelSpec& spec) {
   return full.empty() ? LayersThat(spec, Rotates) : full;
 }
 
+template <class T>
+std::string FactOfMainRope(const ModelSpec& spec, const T RopeSpec::*member) {
+  std::vector<std::string> texts;
+  for (const LayerSpec* const layer : MainAttention(spec)) {
+    texts.push_back(Text(layer->As<Attention>()->rope.*member));
+  }
+  return Joint(texts, Text(RopeSpec().*member));
+}
+
 template <auto kMember>
 std::string MainRope(const ModelSpec& spec) {
-  return FactOf(MainAttention(spec), Text(RopeSpec().*kMember),
-                [](const LayerSpec& layer) { return Text(layer.As<Attention>()->rope.*kMember); });
+  return FactOfMainRope(spec, kMember);
 }
 
 // The RoPE that only sliding layers have.
