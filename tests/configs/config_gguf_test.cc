@@ -172,7 +172,7 @@ TEST_CASE("The query scale of Gemma comes from the metadata, or is that of the p
                                        "attention.scale is missing or null, and no published model of this family has "
                                        "as many layers, heads and sizes");
       changed.metadata[prefix + "attention.scale"] = 0.0625;
-      CHECK(Identified(changed).find("no Config fits; the nearest, ") == 0);
+      CHECK(Identified(changed).find("the nearest Config, ") == 0);
     }
   }
 }
@@ -206,7 +206,7 @@ TEST_CASE("A value that is missing or cannot be right is named") {
   CHECK(error_of("llama.rope.scaling.type", "longrope") ==
         "metadata: llama.rope.scaling.type is \"longrope\"; Skald supports only \"linear\", \"yarn\" and \"none\"");
   CHECK(error_of("llama.rope.scaling.type", "yarn") == "metadata: llama.rope.scaling.factor is missing or null");
-  CHECK(error_of("llama.embedding_length", 4097).find("no Config fits; the nearest, ") == 0);
+  CHECK(error_of("llama.embedding_length", 4097).find("the nearest Config, ") == 0);
 }
 
 }  // namespace config_gguf_test

@@ -224,8 +224,7 @@ TEST_CASE("a change of one field is refused with that field, both values and the
       json changed = config;
       changed[change.field] = change.value;
       const std::string message = Identified(changed.dump());
-      const std::string expected =
-          "config.json: no Config fits; the nearest, " + name + ", differs in " + change.called + " (";
+      const std::string expected = "config.json: the nearest Config, " + name + ", differs in " + change.called + " (";
       CHECK_MESSAGE(message.starts_with(expected), message);
       const bool is_alone = message.find("), ") == std::string::npos;
       const bool scores_follow = message.find("), query_pre_attn_scalar (") != std::string::npos;
@@ -242,7 +241,7 @@ TEST_CASE("changes that touch more than a number are refused by name as well") {
     return Identified(changed.dump());
   };
   const json llama = ToJson(ShortFormOf<Llama3_2_1B>()), gemma = ToJson(ShortFormOf<Gemma3_4B>());
-  const std::string prefix = "config.json: no Config fits; the nearest, ";
+  const std::string prefix = "config.json: the nearest Config, ";
   CHECK(message_for(llama, {{"num_hidden_layers", 17}, {"layer_types", nullptr}}) ==
         prefix + "llama3.2-1b, differs in num_hidden_layers (17, expected 16)");
   CHECK(message_for(llama, {{"hidden_act", "gelu"}}) ==
@@ -267,13 +266,13 @@ TEST_CASE("one field of a recurrent family may decide two numbers") {
   json gemma = ToJson(ShortFormOf<RecurrentGemma_2B>());
   gemma["num_attention_heads"] = 20;  // of the RG-LRU's gates too
   CHECK(Identified(gemma.dump()) ==
-        "config.json: no Config fits; the nearest, recurrentgemma-2b, differs in num_attention_heads (20, expected "
+        "config.json: the nearest Config, recurrentgemma-2b, differs in num_attention_heads (20, expected "
         "10), num_attention_heads (20, expected 10)");
   json mamba = ToJson(ShortFormOf<Mamba2_130M>());
   mamba["num_heads"] = 12;
   mamba["head_dim"] = 128;
   CHECK(Identified(mamba.dump()) ==
-        "config.json: no Config fits; the nearest, mamba2-130m, differs in num_heads (12, expected 24)");
+        "config.json: the nearest Config, mamba2-130m, differs in num_heads (12, expected 24)");
 }
 
 TEST_CASE("a program is told what its own list lacks") {
@@ -293,7 +292,7 @@ struct Biased : Qwen3_4B {
 
 TEST_CASE("a Config whose features its model_type does not have never matches") {
   CHECK(Identified<testing::ConfigList<Biased>>(ToJson(ShortFormOf<Qwen3_4B>()).dump()) ==
-        "config.json: no Config fits; the nearest, biased, differs in attention_bias (false, expected true)");
+        "config.json: the nearest Config, biased, differs in attention_bias (false, expected true)");
 }
 
 // A user's own model that follows no family but says which one its checkpoints are written as.

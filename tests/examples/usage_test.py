@@ -92,8 +92,11 @@ class Mistakes(TestCase):
 
     def test_models_that_are_none(self):
         model = self.copy_of_demo()
+        (model.parent / "junk.skald").write_text("junk")
+        self.refused(1, f"{model.parent}/junk.skald: expected a config.json beside it, as it is no GGUF or packed file", "generate", "--model",
+                     model.parent / "junk.skald")
         self.refused(1, "no-such-folder: no such folder", "generate", "--model", "no-such-folder")
-        self.refused(1, ".*data/config.json: No such file or directory, but says what the model is", "generate", "--model", "tests/text/data")
+        self.refused(1, ".*data: expected a config.json in this folder", "generate", "--model", "tests/text/data")
 
         (model / "model.safetensors").write_bytes((DEMO / "model.safetensors").read_bytes()[:100000])
         self.refused(1, ".*model.safetensors: ", "chat", "--model", model)

@@ -70,7 +70,7 @@ FOREIGN = re.compile(r"nlohmann/|hwy/|sentencepiece|oniguruma|zstd|xxh|hiredis|o
 # The headers whose subject is another library, for programs that use it too; and kernels, which Highway makes.
 OF_OTHER_LIBRARIES = re.compile(
     r"skald/(kernels/|compiled(/|\.h)|base/json/(json_tree|json_value_tree|read_json)\.h"
-    r"|base/numbers/(bf16|packed_element)\.h|weights/files/gguf_json\.h|distributed/communicators/mpi_ranks\.h)")
+    r"|base/highway\.h|base/numbers/(bf16|packed_element)\.h|weights/files/gguf_json\.h|distributed/communicators/mpi_ranks\.h)")
 # Details that the definitions of every room may include.
 SHARED_DETAILS = "skald/base/json/detail/"
 INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+#endif", re.MULTILINE)
@@ -78,6 +78,8 @@ INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+
 # Highway's SIMD headers, and the folders that may include them. hwy/base.h (assertions, numeric types) is
 # ordinary C++ and free for all.
 SIMD_HEADER = re.compile(r"hwy/(?!base\.h)")
+# Includes it for all others, and refuses old versions.
+HIGHWAY_BASE = "skald/base/highway.h"
 SIMD_FOLDERS = {"kernels", "base"}
 TARGET_LOOP = "hwy/foreach_target.h"
 
@@ -255,6 +257,8 @@ class Lint:
     def check_include(self, path, number, folder, included):
         if SIMD_HEADER.match(included) and folder not in SIMD_FOLDERS | ABOVE_ALL:
             self.problem(path, number, f"only kernels/ may include {included}")
+        if included == "hwy/base.h" and path != self.root / "include" / HIGHWAY_BASE:
+            self.problem(path, number, f"{included} must be included by {HIGHWAY_BASE}")
         if (path.parent / included).exists():
             self.problem(path, number, f"{included} must be included by its path from include/")
         if not (self.root / "include" / included).exists():

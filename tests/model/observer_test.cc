@@ -26,6 +26,7 @@ SKALD_LAW("watching changes no bit, and shows each row of each pass before every
   size_t next = 0;
   const auto watch = [&](const ResidualStream& stream) {
     CHECK(stream.block == next);
+    CHECK(stream.layer == (next < blocks ? small.spec.blocks[next].number : NumLayers(small.spec)));
     next = next == blocks ? 0 : next + 1;
     CHECK(stream.values.size() == stream.rows() * model_dim);
     for (size_t i = 0; i < stream.rows(); ++i) {

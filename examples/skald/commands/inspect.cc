@@ -101,7 +101,7 @@ void PrintConfig(const OpenedModel& model, const Result<ModelInfo>& info) {
     std::cout << "family: " << (info->family.empty() ? "not told by this packed file" : Printable(info->family))
               << '\n';
   }
-  std::cout << "Config: " << (why_none ? "none: " + Printable(*why_none) : info->name) << '\n';
+  std::cout << "Config: " << (why_none ? Printable(*why_none) : info->name) << '\n';
 }
 
 // The part of a model that a tensor is of: the first words of its name, with the number of its layer.

@@ -38,6 +38,9 @@ const std::vector<NamedSpec>& AllKnown() {
   return models;
 }
 
+// Only programs that compile one model need its Config.
+constexpr const char* kNotNeeded = "none is needed to run it";
+
 }  // namespace
 
 Result<ModelInfo> IdentifyModel(const std::filesystem::path& path) {
@@ -49,13 +52,13 @@ Result<ModelInfo> IdentifyModel(const OpenedModel& model) { return skald::Identi
 
 std::optional<std::string> WhyNoConfig(const OpenedModel& model) {
   const auto described = DescribeModel(model);
-  if (!described) return described.error().message;
+  if (!described) return "none: " + described.error().message;
   if (described->model_type == kPackedModelType) {
     const std::string name = NameAmong(AllKnown(), *described);
-    return name == described->model_type ? std::optional<std::string>("no Config fits") : std::nullopt;
+    return name == described->model_type ? std::optional<std::string>(kNotNeeded) : std::nullopt;
   }
   const auto found = FindNamed(AllKnown(), *described);
-  return found ? std::nullopt : std::optional(model.path().string() + ": " + found.error().message);
+  return found ? std::nullopt : std::optional(kNotNeeded + ("; " + found.error().message));
 }
 
 Result<std::string> ConfigOf(const OpenedModel& model) {

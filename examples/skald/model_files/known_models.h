@@ -23,7 +23,8 @@ namespace skald::program {
 Result<ModelInfo> IdentifyModel(const std::filesystem::path& path);
 Result<ModelInfo> IdentifyModel(const OpenedModel& model);
 
-// Returns what the model has no known Config for, the nearest one with what differs; nothing if there is one.
+// Returns what to say of a model without a known Config: whether it runs, and the nearest one with what differs.
+// Nothing if it has one.
 std::optional<std::string> WhyNoConfig(const OpenedModel& model);
 
 // Returns the Config of the model as C++, to paste into a program that is to compile this model alone.

@@ -68,10 +68,13 @@ using Failure = tl::unexpected<Error>;
 /// Returns a failure that converts to any Result<T>: `return Fail(ErrorCode::kNotFound, "...")`.
 Failure Fail(ErrorCode code, std::string message, const ErrorFacts& facts = {});
 
-/// Returns the failure of `result` with `context` put in front of its sentence. `result` must hold an error.
+/// Returns the failure of `result` with `context` put in front of its sentence, unless that begins with it already.
+/// `result` must hold an error.
 template <class T>
 Failure Annotate(const std::string& context, const Result<T>& result) {
-  return Fail(result.error().code, context + ": " + result.error().message, result.error().facts);
+  const std::string prefix = context + ": ";
+  const std::string& message = result.error().message;
+  return Fail(result.error().code, message.starts_with(prefix) ? message : prefix + message, result.error().facts);
 }
 
 /// The same about one sequence of a batch, which becomes a fact too.

@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "hwy/detect_targets.h"
+#include "skald/base/highway.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 

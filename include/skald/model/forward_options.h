@@ -16,9 +16,11 @@
 
 namespace skald {
 
-/// The rows of a pass between two blocks. Valid during the call that gets it.
+/// The rows of a pass between two blocks. Valid during the call that gets it. A block is what reads the stream,
+/// computes and adds (layers/model_spec.h): of most models half a layer, attention or feed-forward.
 struct ResidualStream {
-  size_t block;                         ///< the block that reads them next; the number of blocks: the head
+  size_t block;                         ///< the block that reads them next, from 0; the number of blocks: the head
+  size_t layer;                         ///< that checkpoints count the block to; the number of layers: the head
   std::span<const int32_t> tokens;      ///< [rows]
   std::span<const uint32_t> positions;  ///< [rows], within the sequence
   std::span<const uint32_t> sequences;  ///< [rows], index in the batch

@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "hwy/base.h"
+#include "skald/base/highway.h"
 #include "skald/base/numbers/numeric.h"
 
 namespace skald {

@@ -55,8 +55,7 @@ SKALD_INLINE Result<size_t> FindNamed(std::span<const NamedSpec> known, const De
     if (!nearest) return internal::UnknownModelType(known, model.model_type);
 
     const std::string name(known[*nearest].name);
-    return Fail(ErrorCode::kUnsupported,
-                "no Config fits; the nearest, " + name + ", differs in " + internal::Joined(fewest));
+    return Fail(ErrorCode::kUnsupported, "the nearest Config, " + name + ", differs in " + internal::Joined(fewest));
   });
 }
 

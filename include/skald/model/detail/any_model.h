@@ -13,8 +13,8 @@
 #include <utility>
 #include <variant>
 
-#include "hwy/base.h"
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/highway.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/digest.h"

@@ -240,6 +240,7 @@ class ForwardPass {
 
   void Observe(size_t block, const PassRows& rows) {
     observer_({.block = block,
+               .layer = block < spec_.blocks.size() ? spec_.blocks[block].number : NumLayers(spec_),
                .tokens = rows.tokens,
                .positions = rows.positions,
                .sequences = rows.sequences,

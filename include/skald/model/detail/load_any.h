@@ -44,9 +44,14 @@ inline Result<DescribedModel> DescribeGguf(const std::filesystem::path& path, co
 
 inline Result<DescribedModel> DescribeFolder(const std::filesystem::path& path) {
   std::error_code ignored;
-  const auto folder = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
+  const bool is_folder = std::filesystem::is_directory(path, ignored);
+  const auto folder = is_folder ? path : path.parent_path();
   const auto text = ReadSmallFile(folder / "config.json", kMaxConfigJson);
-  if (!text) return Fail(text.error().code, text.error().message + ", but says what the model is");
+  if (!text && text.error().code == ErrorCode::kNotFound) {
+    const char* const where = is_folder ? "in this folder" : "beside it, as it is no GGUF or packed file";
+    return Fail(ErrorCode::kNotFound, path.string() + ": expected a config.json " + where);
+  }
+  if (!text) return Failure(text.error());
   auto model = ParseConfigJson(*text);
   if (!model) return Annotate(folder.string(), model);
   return model;

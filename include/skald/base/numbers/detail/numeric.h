@@ -9,7 +9,8 @@
 
 #include <bit>
 
-#include "hwy/base.h"
+#include "skald/base/highway.h"
+
 #include "skald/base/inline.h"
 
 namespace skald {

@@ -9,7 +9,8 @@
 
 #include <algorithm>
 
-#include "hwy/base.h"
+#include "skald/base/highway.h"
+
 #include "skald/base/inline.h"
 
 namespace skald {

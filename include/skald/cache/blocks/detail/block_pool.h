@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "hwy/base.h"
+#include "skald/base/highway.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 

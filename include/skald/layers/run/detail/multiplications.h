@@ -7,8 +7,8 @@
 
 #include "skald/layers/run/multiplications.h"
 
-#include "hwy/base.h"
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/highway.h"
 #include "skald/base/inline.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"

@@ -19,7 +19,7 @@
 #include <string>
 #include <type_traits>
 
-#include "hwy/base.h"
+#include "skald/base/highway.h"
 #include "skald/base/numbers/bf16.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/store/chunks/chunk_frame.h"

@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "hwy/base.h"
+#include "skald/base/highway.h"
 #include "skald/base/inline.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/packed_layout.h"

@@ -10,7 +10,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "hwy/base.h"
+#include "skald/base/highway.h"
+
 #include "skald/base/inline.h"
 
 namespace skald {
