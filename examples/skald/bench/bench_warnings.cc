@@ -6,6 +6,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "bench/machine/load.h"
 #include "terminal/messages.h"
 
 namespace skald::program {
@@ -47,6 +48,8 @@ void BenchWarnings::Note(const BenchSetting& setting, const BenchCase& bench_cas
   ++rows_;
   const std::string name = setting.model + " " + NameOf(bench_case);
   spread_.Note(measurement.Spread(), kWideSpread, name);
+  most_threads_ = std::max(most_threads_, bench_case.threads);
+  knows_others_ |= measurement.other_cpus.has_value();
   if (!are_ranks_) others_.Note(measurement.other_cpus.value_or(0.0), kBusyCpus, name);
   if (!measurement.weights_fit_cache) return;
   const std::string model = setting.model + " (" + Decimal(static_cast<double>(setting.bytes) / kMiB, 1) + " MiB)";
@@ -57,6 +60,12 @@ void BenchWarnings::Note(const BenchSetting& setting, const BenchCase& bench_cas
 }
 
 void BenchWarnings::Finish() const {
+  // Where the system does not say how busy others are, the load may: this run makes one for each thread.
+  const double load = knows_others_ || are_ranks_ ? 0.0 : LoadAverage().value_or(0.0);
+  if (load > most_threads_ + kBusyAtStart) {
+    Warn("the load average is " + Decimal(load, 2) + ", more than the " + std::to_string(most_threads_) +
+         " threads of this run make");
+  }
   if (others_.count > 0) {
     Warn("other programs were busy while " + OfRows(others_.count, rows_) + " were measured, at most on " +
          Decimal(others_.value, 1) + " CPUs (" + others_.name + ")");

@@ -6,6 +6,7 @@
 #define SKALD_EXAMPLES_SKALD_BENCH_BENCH_WARNINGS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -38,6 +39,8 @@ class BenchWarnings {
   const uint64_t cache_;
   const bool are_ranks_;
   size_t rows_ = 0;
+  uint32_t most_threads_ = 0;
+  bool knows_others_ = false;
   Worst spread_, others_;
   std::set<std::string> told_;  // models
 };

@@ -55,7 +55,9 @@ std::optional<double> OtherLoad::Cpus() const {
   const double passed = end->clock - begin_->clock;
   // The kernel counts in hundredths of a second, too coarse for anything shorter.
   if (passed < 0.1) return std::nullopt;
-  return std::max(0.0, (end->all - begin_->all - (end->own - begin_->own)) / passed);
+  const double all = end->all - begin_->all;
+  if (all <= 0.0) return std::nullopt;  // some containers count nothing, though this process ran
+  return std::max(0.0, (all - (end->own - begin_->own)) / passed);
 }
 
 }  // namespace skald::program

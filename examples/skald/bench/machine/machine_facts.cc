@@ -76,6 +76,12 @@ std::string SystemValue(const char* name) {
   size_t size = text.size() - 1;
   return sysctlbyname(name, text.data(), &size, nullptr, 0) == 0 ? std::string(text.data()) : std::string();
 }
+
+uint64_t SystemNumber(const char* name) {
+  uint64_t number = 0;  // little-endian: a shorter one fills its first bytes
+  size_t size = sizeof(number);
+  return sysctlbyname(name, &number, &size, nullptr, 0) == 0 ? number : 0;
+}
 #endif
 
 void NameCpu(const std::filesystem::path& root, MachineFacts& facts) {
@@ -167,6 +173,12 @@ MachineFacts ReadMachineFacts(const std::filesystem::path& root) {
   facts.memory = MemoryOf(root);
   facts.governor = Governor(cpus, online);
   facts.huge_pages = HugePages(root);
+#if defined(__APPLE__)
+  facts.memory = SystemNumber("hw.memsize");
+  // Of Apple's own processors the fast cores' second level; what lies between it and memory is told nowhere.
+  const uint64_t third = SystemNumber("hw.l3cachesize");
+  facts.last_level_cache = third != 0 ? third : SystemNumber("hw.perflevel0.l2cachesize");
+#endif
   return facts;
 }
 
