@@ -9,7 +9,7 @@
 #   tsan       the same under the thread sanitizer
 #   aarch64    the tests for 64-bit Arm, under qemu
 #   fuzz       every fuzz target for a minute (FUZZ_SECONDS), from its corpus on; needs clang
-#   standards  every header as C++20 and C++23, with and without exceptions, by g++ and clang; a model runs without them
+#   standards  every header as C++20 and C++23, with and without exceptions, by g++ and clang; programs run
 #   tidy       clang-tidy with the checks of .clang-tidy; needs clang-tidy 14
 #   systems    both commands of README on minimal systems; needs root and debootstrap
 #
@@ -85,6 +85,9 @@ standards() {
     "$compiler" -std=c++2b -fno-exceptions -O1 -march=native -ffp-contract=off -DHWY_COMPILE_ONLY_STATIC -Iinclude \
       -Iexamples $(highway) examples/13_own_layer.cc tests/consumer/highway.cc -pthread -o "$found/no_exceptions"
     "$found/no_exceptions"
+    echo "== $compiler: README's program, for all SIMD targets"
+    # shellcheck disable=SC2046  # words
+    python3 tests/consumer/readme.py "$found/readme" "$compiler" tests/consumer/highway.cc $(highway)
   done
 }
 

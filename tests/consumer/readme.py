@@ -21,7 +21,7 @@ def main():
     source = pathlib.Path(program + ".cc")
     source.write_text(re.search(r"```cpp\n(.*?)```", readme, re.DOTALL)[1])
 
-    words = re.search(r"^ +g\+\+ (.*hello\.cc.*)$", readme, re.MULTILINE)[1].split()
+    words = re.search(r"^ +g\+\+ (.*chat\.cc.*)$", readme, re.MULTILINE)[1].split()
     words = [{"chat.cc": str(source), "-lhwy": highway}.get(word, word) for word in words]
     start = time.monotonic()
     subprocess.run([compiler, *arguments, *words, "-o", program], cwd=root, check=True)
