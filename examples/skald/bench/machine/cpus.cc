@@ -27,6 +27,12 @@ std::string FirstLine(const std::filesystem::path& path) {
   return line;
 }
 
+// Sorts, and drops repetitions.
+void MakeAscending(std::vector<int>& cpus) {
+  std::ranges::sort(cpus);
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+}
+
 std::optional<int> ReadNumber(std::string_view& text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -64,8 +70,7 @@ std::optional<std::vector<int>> ParseCpuList(std::string_view text) {
     if (text.front() != ',') return std::nullopt;
     text.remove_prefix(1);
   }
-  std::ranges::sort(cpus);
-  cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
+  MakeAscending(cpus);
   return cpus;
 }
 
@@ -93,8 +98,7 @@ Result<std::vector<int>> CpusOfNodes(std::span<const int> nodes, const std::file
     }
     cpus.insert(cpus.end(), own->begin(), own->end());
   }
-  std::ranges::sort(cpus);
-  cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
+  MakeAscending(cpus);
   return cpus;
 }
 
