@@ -5,8 +5,8 @@
 //
 // This is all that needs no library but Highway. Programs that use more include in the same source what they use:
 // skald/compiled/tokenizers.h, templates.h, constraints.h, answers.h and open.h (conversations), store.h (saved state,
-// adapters), saved_conversations.h, engine.h (many requests; needs answers.h), redis.h (chunks in Redis). With CMake,
-// the target skald::compiled does all of it.
+// adapters), saved_conversations.h, engine.h (many requests; needs answers.h), serving.h (many clients), redis.h
+// (chunks in Redis). With CMake, the target skald::compiled does all of it.
 
 #ifndef SKALD_COMPILED_H_
 #define SKALD_COMPILED_H_

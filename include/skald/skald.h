@@ -7,6 +7,7 @@
 //   skald/constraints/     which token may come next: grammars, JSON Schema
 //   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
 //   skald/engine/          many requests on one model, which needs what skald/store/ does
+//   skald/serving/         a model at work for many clients, which needs what tokenizers/ and store/ do
 //   skald/distributed/     several processes for one model; mpi_ranks.h needs an MPI
 //   skald/kernels/kernels.h, skald/base/numbers/bf16.h
 //                          kernels by themselves and values of bfloat16, which need Highway

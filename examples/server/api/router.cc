@@ -283,17 +283,18 @@ void Router::AuthorizeMetrics(const HttpRequest& head, const Visit& visit) {
 std::unique_ptr<Exchange> Router::Health(bool is_stranger) const {
   const auto service = this->service();
   if (service == nullptr) return std::make_unique<WholeAnswer>("{\"status\":\"loading\"}", HttpHead{503});
-  const LoopHealth engine = service->health();
+  const LoopHealth engine = service->model().health();
   const bool is_stalled = engine.stalled_seconds > options_.stall_seconds;
   Json health = {{"status", engine.failure ? "failing" : is_stalled ? "stalled" : "ok"}};
   const HttpHead head = {is_stalled || engine.failure ? 503 : 200};
   if (is_stranger) return std::make_unique<WholeAnswer>(Dump(health), head);
-  health["model"] = service->model().name;
+  health["model"] = service->model().served().name;
   health["engine"] = {{"stalled_seconds", engine.stalled_seconds}};
   if (engine.failure) health["engine"]["error"] = engine.failure->message;
-  const BackgroundStats writes = service->writes(), reads = service->reads();
-  health["stores"] = {
-      {"writes_waiting", writes.tasks}, {"writes_dropped", writes.dropped}, {"reads_waiting", reads.tasks}};
+  const ModelServiceStats stats = service->model().stats();
+  health["stores"] = {{"writes_waiting", stats.writes.tasks},
+                      {"writes_dropped", stats.writes.dropped},
+                      {"reads_waiting", stats.reads.tasks}};
   std::map<std::string, bool> answers;
   if (options_.more_stores) options_.more_stores(answers);
   for (const auto& [store, does_answer] : answers) health["stores"][store] = does_answer ? "up" : "down";

@@ -31,6 +31,7 @@
 #include "server/service/state/state_lock.h"
 #include "setup.h"
 #include "skald/base/files/small_file.h"
+#include "skald/serving/served_model.h"
 #include "skald/store/backends/authenticated_store.h"
 #include "skald/store/backends/directory_store.h"
 #ifdef SKALD_HAS_REDIS
@@ -140,31 +141,24 @@ RuntimeConfig ServedRuntime(const Options& options, const ModelInfo& info) {
   return runtime;
 }
 
-using NamedAdapters = std::vector<serve::ServedModel::NamedAdapter>;
-
 // The adapters of a model that clients call `model_name`.
-Result<NamedAdapters> LoadAdapters(const ServeOptions& options, const std::string& model_name, const ModelSpec& spec,
-                                   const RankShare& share) {
-  NamedAdapters all;
-  for (const auto& option : options.adapters) {
-    const std::string& name = option.first;
-    const auto has_name = [&](const auto& other) { return other.name == name; };
-    if (name == model_name || name == serve::kDefaultModel || std::ranges::any_of(all, has_name)) {
+Result<std::vector<NamedAdapter>> LoadAdapters(const ServeOptions& options, const std::string& model_name,
+                                               const ModelSpec& spec, const RankShare& share) {
+  std::vector<NamedAdapter> all;
+  for (const auto& [name, path] : options.adapters) {
+    if (name == serve::kDefaultModel) {
       return Fail(ErrorCode::kInvalidArgument, "--adapter: '" + name + "' is the name of another model");
     }
-    auto adapter = OpenAdapter(option.second, spec, share);
+    auto adapter = OpenAdapter(path, spec, share);
     if (!adapter) return Annotate("--adapter " + name, adapter);
-    for (const auto& other : all) {
-      if (other.adapter.digest != adapter->digest) continue;
-      return Fail(ErrorCode::kInvalidArgument, "--adapter: '" + other.name + "' and '" + name + "' are the same");
-    }
     all.push_back({name, *std::move(adapter)});
   }
+  if (auto different = CheckAdapters(model_name, all); !different) return Annotate("--adapter", different);
   return all;
 }
 
 // Weights, tokenizer, template and advice, as a model to serve.
-Result<serve::ServedModel> LoadServedModel(const Options& options) {
+Result<ServedModel> LoadServedModel(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   SKALD_ASSIGN(auto text, OpenText(options, info));
   const std::string name = options.serve.model_name.empty() ? info.name : options.serve.model_name;
@@ -173,30 +167,14 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
   const std::shared_ptr<const ProgramModel> model = std::move(weights);
   SKALD_ASSIGN(auto pool, model->CreatePool(ServedRuntime(options, info)));
   SKALD_ASSIGN(auto identity, IdentityOf(options, info.model, {}));
-  const auto encode = [tokenizer = text.tokenizer, chat_template = text.chat_template](Chat chat) {
-    chat.options = RenderOptionsNow();
-    return EncodeChat(tokenizer, chat_template, chat);
-  };
-  const auto encode_next = [tokenizer = text.tokenizer, chat_template = text.chat_template](Chat chat, auto cached) {
-    chat.options = RenderOptionsNow();
-    return EncodeNextTurn(tokenizer, chat_template, chat, cached);
-  };
-  return serve::ServedModel{
-      .name = name,
-      .created = serve::UnixNow(),
-      .owner = std::const_pointer_cast<ProgramModel>(model),
-      .model = *model,
-      .pool = std::move(pool),
-      .identity = std::move(identity),
-      .tokenizer = std::move(text.tokenizer),
-      .template_source = text.chat_template.source(),
-      .encode_chat = encode,
-      .encode_next_turn = encode_next,
-      .end_ids = std::move(text.stop_ids),
-      .sampler = std::move(text.sampler),
-      .embedding_size = info.spec.model_dim,
-      .adapters = std::move(adapters),
-  };
+  return ServedModel{.name = name,
+                     .owner = model,
+                     .model = *model,
+                     .model_dim = info.spec.model_dim,
+                     .text = std::move(text),
+                     .pool = std::move(pool),
+                     .identity = std::move(identity),
+                     .adapters = std::move(adapters)};
 }
 
 PolicyOptions PolicyOf(const std::string& name) {
@@ -219,12 +197,12 @@ serve::ConversationLimits LimitsOf(const ServeOptions& options, std::optional<ui
 Result<std::shared_ptr<serve::Service>> StartService(const Options& options, const Stores& stores) {
   SKALD_ASSIGN(auto model, LoadServedModel(options));
   serve::ServiceOptions service;
-  service.workspace = options.workspace;
-  service.max_running = options.serve.users;
-  if (options.serve.step_ms > 0) service.step_seconds = options.serve.step_ms / 1000;
-  service.policy = PolicyOf(options.serve.policy);
-  service.prompt_lookup = options.serve.prompt_lookup;
-  service.stores = stores.all;
+  service.model.workspace = options.workspace;
+  service.model.max_running = options.serve.users;
+  if (options.serve.step_ms > 0) service.model.step_seconds = options.serve.step_ms / 1000;
+  service.model.policy = PolicyOf(options.serve.policy);
+  service.model.prompt_lookup = options.serve.prompt_lookup;
+  service.model.stores = stores.all;
   if (!options.serve.state.empty()) service.conversations = options.serve.state / "conversations";
   service.conversation_limits =
       LimitsOf(options.serve, options.serve.conversation_bytes, options.serve.conversation_seconds);
@@ -349,13 +327,13 @@ Result<int> RunServe(const Options& options) {
   service = std::move(started);
   SKALD_TRY(CatchSignals());
   router.SetService(service);
-  Note("serving " + service->model().name + " at " + url);
+  Note("serving " + service->model().served().name + " at " + url);
   constexpr int kNoDescriptor = -1;
   (void)WaitForInput(kNoDescriptor);  // for a signal
   Note("ending: answers have " + std::to_string(wanted.grace_seconds) + " seconds");
   server->Stop(std::chrono::seconds(wanted.grace_seconds));
   const bool is_idle = router.StopPreparing(std::chrono::milliseconds(100));
-  service->Stop(std::chrono::milliseconds(0));
+  service->model().Stop(std::chrono::milliseconds(0));
   // A thread in the middle of a long text cannot be told to end, and no client waits for it.
   if (!is_idle) std::_Exit(0);
   return 0;

@@ -2,8 +2,6 @@
 
 #include "model_files/model_text.h"
 
-#include <ctime>
-
 #include "skald/open/model_text.h"
 #include "skald/templates/built_in.h"
 #include "skald/tokenizers/tokenizer.h"
@@ -43,17 +41,6 @@ Result<Tokenizer> LoadTokenizerAlone(const Options& options) {
 
 Result<ChatTemplate> ChooseMessageTemplate(const Options& options) {
   return BuiltInTemplate(options.chat_template.value_or("none"));
-}
-
-RenderOptions RenderOptionsNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  RenderOptions options;
-  if (localtime_r(&now, &local) != nullptr) {
-    options.now =
-        WallTime{local.tm_year + 1900, local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec};
-  }
-  return options;
 }
 
 Result<SamplerSettings> ChooseSampler(const Options& options, const ModelInfo& info, const SamplerSettings& advised) {

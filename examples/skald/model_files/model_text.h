@@ -28,9 +28,6 @@ Result<ModelText> OpenText(const Options& options, const ModelInfo& info);
 // Returns the template for a text that is one message: the one that the user names, else "none".
 Result<ChatTemplate> ChooseMessageTemplate(const Options& options);
 
-// The values that a chat's templates may ask for: the time.
-RenderOptions RenderOptionsNow();
-
 // Returns how tokens are drawn: as `advised`, with what the user chose. Errors: settings that cannot be, or that do not
 // fit the model.
 Result<SamplerSettings> ChooseSampler(const Options& options, const ModelInfo& info, const SamplerSettings& advised);

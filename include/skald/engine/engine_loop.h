@@ -117,6 +117,9 @@ class EngineLoop {
   /// requests were suspended. A second call does nothing.
   Result<std::vector<std::byte>> Stop(StopMode mode);
 
+  /// Stops as kFinish does, and what is not at its end after `grace` as kCancel does.
+  void Finish(std::chrono::milliseconds grace);
+
  private:
   struct Arrival {
     uint64_t number;
@@ -174,6 +177,7 @@ class EngineLoop {
   std::vector<Arrival> arrivals_;  ///< guarded by mutex_, as what follows
   std::vector<uint64_t> cancelled_;
   std::optional<StopMode> stop_;
+  bool has_ended_ = false;  ///< the thread does nothing more
   uint64_t next_number_ = 1;
   EngineStats stats_;
   std::optional<Error> failure_;

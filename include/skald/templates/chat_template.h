@@ -39,6 +39,9 @@ struct RenderOptions {
   TemplateLimits limits = {};        ///< of steps, memory and output
 };
 
+/// Returns the options with the time of the system's clock, in its time zone.
+RenderOptions RenderOptionsNow();
+
 /// The parts of a chat template, beside its program.
 struct ChatTemplateParts {
   std::string name = "chat template";  ///< for errors

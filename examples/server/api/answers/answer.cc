@@ -58,7 +58,7 @@ struct Submitted {
   Submitted& operator=(Submitted&&) = delete;
   ~Submitted() {
     for (const EngineLoop::Ticket& ticket : tickets) {
-      if (!ticket.inbox->is_finished()) service->Cancel(ticket.number);
+      if (!ticket.inbox->is_finished()) service->model().Cancel(ticket.number);
     }
   }
 
@@ -261,13 +261,14 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> req
     prompt_tokens += tokens;
     // Clients that do not know the size of the context ask for more than it has: an answer ends when the context is
     // full.
-    if (request.max_tokens && tokens + *request.max_tokens > call.service->context()) request.max_tokens.reset();
+    if (request.max_tokens && tokens + *request.max_tokens > call.service->model().context())
+      request.max_tokens.reset();
     const auto prompt = static_cast<uint32_t>(submitted.tickets.size());
     const auto on_event = [prompt, ready = submitted.ready, wake = call.wake] {
       ready->Add(prompt);
       wake();
     };
-    auto ticket = call.service->Submit(std::move(request), on_event);
+    auto ticket = call.service->model().Submit(std::move(request), on_event);
     if (!ticket) throw ApiErrorOf(ticket.error());
     submitted.tickets.push_back(*std::move(ticket));
   }

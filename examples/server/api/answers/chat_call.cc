@@ -3,7 +3,6 @@
 #include "server/api/answers/chat_call.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "server/api/answers/turn.h"
@@ -12,79 +11,51 @@
 #include "skald/base/json/json_value_tree.h"
 #include "skald/open/chat.h"
 #include "skald/open/tools/answer_filter.h"
+#include "skald/serving/chat_prompt.h"
 
 namespace skald::serve {
 namespace {
 
-Chat ChatOf(const ChatCall& call, Json messages) {
+// The whole chat, as the template takes it.
+Chat ChatOf(const ChatCall& call) {
   Chat chat;
-  TreeOf(chat.messages) = std::move(messages);
+  TreeOf(chat.messages) = call.messages;
   if (!call.tools.tools.empty()) TreeOf(chat.tools) = ToolsForTemplate(call.tools);
   TreeOf(chat.variables) = call.variables;
+  chat.continue_final_message = call.continues;
+  chat.options = RenderOptionsNow();
   return chat;
 }
 
-// The whole chat as tokens, an earlier answer as the model spelled it. Thrown: that they are certainly more than
-// `most`.
-std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat,
-                              size_t most = std::numeric_limits<size_t>::max()) {
-  const ServedModel& model = call.service->model();
-  Chat whole = ChatOf(chat, chat.messages);
-  whole.continue_final_message = chat.continues;
-  whole.most_ids = most;
-  const std::vector<int32_t> known =
-      call.service->transcripts().Recall(chat.messages, chat.salt.value_or(call.tenant.name));
+std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat, const Chat& whole) {
+  ModelService& model = call.service->model();
   call.StopIfAbandoned();
-  if (known.empty()) return Take(model.encode_chat(whole), chat.path);
-  const NextTurn next = Take(model.encode_next_turn(whole, known), chat.path);
-  std::vector<int32_t> prompt(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(next.keep));
-  prompt.insert(prompt.end(), next.ids.begin(), next.ids.end());
-  return prompt;
+  return Take(EncodePrompt(model.served().text, whole, model.transcripts(), chat.salt.value_or(call.tenant.name)),
+              chat.path);
 }
 
-// The positions at which other chats are likely to diverge from this one: after the system's message, and before the
-// last message. The template renders each of these beginnings alone; its tokens count as far as the prompt begins with
-// them.
-std::vector<uint32_t> BranchPoints(const Call& call, const ChatCall& chat, std::span<const int32_t> prompt) {
-  const ServedModel& model = call.service->model();
-  const auto goes_back_anywhere = [](const CacheGroup& group) { return !group.is_recurrent() && group.window == 0; };
-  if (std::ranges::all_of(model.pool->layout().groups(), goes_back_anywhere)) return {};
-  std::vector<uint32_t> points;
-  for (const size_t count : {size_t{1}, chat.messages.size() - 1}) {
-    if (count == 0 || count >= chat.messages.size()) continue;
-    if (count == 1 && chat.messages[0]["role"] != "system") continue;
-    Chat beginning =
-        ChatOf(chat, Json(chat.messages.begin(), chat.messages.begin() + static_cast<std::ptrdiff_t>(count)));
-    beginning.add_generation_prompt = false;
-    call.StopIfAbandoned();
-    const auto ids = model.encode_chat(beginning);
-    if (!ids) continue;
-    const auto common = std::ranges::mismatch(*ids, prompt).in1 - ids->begin();
-    if (common > 0 && static_cast<size_t>(common) < prompt.size()) points.push_back(static_cast<uint32_t>(common));
-  }
-  std::ranges::sort(points);
-  points.erase(std::unique(points.begin(), points.end()), points.end());
-  return points;
+// Gives the request the chat's prompt, and the positions from which other chats are likely to go on. Thrown: that it is
+// certain to have more tokens than fit.
+void SetPrompt(const Call& call, const ChatCall& chat, Request& request) {
+  const ModelService& model = call.service->model();
+  Chat whole = ChatOf(chat);
+  whole.most_ids = model.context();
+  request.prompt = PromptOf(call, chat, whole);
+  call.StopIfAbandoned();
+  request.branch_points = BranchPointsOf(model.served().text, model.served().pool->layout(), whole, request.prompt);
+  call.StopIfAbandoned();
 }
 
 std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& chat, const Request& request,
                                             bool begins_thinking) {
-  Service& service = *call.service;
-  AnswerRules rules = {.format = service.format(), .tools = chat.tools, .begins_thinking = begins_thinking};
+  AnswerRules rules = {.tools = chat.tools, .begins_thinking = begins_thinking};
   if (chat.schema) rules.schema = chat.schema->is_null() ? std::string() : Dump(*chat.schema);
-  rules.mistral_arguments = service.model().template_source.find("[ARGS]") != std::string::npos;
-  const auto prompt = static_cast<uint32_t>(request.prompt.size());
-  const uint32_t room = service.context() - std::min(service.context(), prompt) + 1;
-  rules.max_tokens = std::min(room, request.max_tokens.value_or(room));
-  const char* const param = chat.schema ? "response_format" : "tools";
-  return Take(MakeAnswerFilter(rules, Take(rules.needs_names() ? service.NamedVocabulary() : service.Vocabulary()),
-                               service.filters()),
-              param);
+  return Take(call.service->model().FilterOf(std::move(rules), request), chat.schema ? "response_format" : "tools");
 }
 
 void CheckTools(const Call& call, const ChatCall& chat) {
   if (chat.tools.tools.empty()) return;
-  const ToolForm form = call.service->format().tools;
+  const ToolForm form = call.service->model().served().text.output.tools;
   if (form == ToolForm::kNone) throw ApiError{400, "this model's chat template knows no tools", "tools"};
   if (form == ToolForm::kUnknown) {
     throw ApiError{400, "this model calls tools in a form that this server does not read", "tools"};
@@ -143,7 +114,7 @@ void Remember(Service& service, const std::string& tenant, const ChatCall& chat,
   if (is_empty) return;
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
   for (const SampledToken& token : choice.tokens) ids.push_back(token.id);
-  service.transcripts().Remember(messages, chat.salt.value_or(tenant), ids);
+  service.model().transcripts().Remember(JsonValueOf(std::move(messages)), chat.salt.value_or(tenant), ids);
 }
 
 }  // namespace
@@ -166,12 +137,11 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   Request request = std::move(chat.request);
   request.adapter = chat.model.adapter;
   request.salt = chat.salt;
-  request.prompt = PromptOf(call, chat, call.service->context());
-  request.branch_points = BranchPoints(call, chat, request.prompt);
-  const bool begins_thinking = BeginsThinking(call.service->model().tokenizer, call.service->format(), request.prompt);
-  call.StopIfAbandoned();
+  SetPrompt(call, chat, request);
+  const ModelText& text = call.service->model().served().text;
+  const bool begins_thinking = BeginsThinking(text.tokenizer, text.output, request.prompt);
   request.filter = FilterOf(call, chat, request, begins_thinking);
-  const OutputReading reading = {call.service->format(), chat.tools, begins_thinking,
+  const OutputReading reading = {text.output, chat.tools, begins_thinking,
                                  /*is_text_or_calls=*/chat.schema.has_value(), chat.continues};
   const bool is_stream = chat.is_stream;
   std::shared_ptr<Turn> turn;
@@ -190,7 +160,7 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
 size_t CountPromptTokens(const Call& call, ChatCall chat) {
   CheckTools(call, chat);
   Continue(call, chat);
-  return PromptOf(call, chat).size();
+  return PromptOf(call, chat, ChatOf(chat)).size();
 }
 
 void ReadResponseFormat(JsonReader& reader, std::string_view name, ChatCall& chat) {

@@ -139,7 +139,7 @@ Answer ChatCompletions(const Call& call) {
   const bool with_usage = ReadIncludeUsage(reader, chat.is_stream);
   RefuseOpenAiFields(reader);
   reader.Finish();
-  auto vocabulary = with_logprobs ? Take(call.service->NamedVocabulary()) : nullptr;
+  auto vocabulary = with_logprobs ? Take(call.service->model().NamedVocabulary()) : nullptr;
   auto dialect = std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage);
   return AnswerChat(call, std::move(chat), std::move(dialect));
 }

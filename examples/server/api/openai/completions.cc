@@ -11,8 +11,6 @@
 #include "server/api/openai/logprobs.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/texts.h"
-#include "skald/constraints/gbnf.h"
-#include "skald/constraints/grammar_filter.h"
 
 namespace skald::serve {
 namespace {
@@ -119,12 +117,7 @@ class CompletionDialect final : public OpenAiDialect {
 
 std::shared_ptr<const TokenFilter> ReadGrammar(const Call& call, JsonReader& reader) {
   const auto text = reader.String("grammar");
-  if (!text) return nullptr;
-  const auto compile = [&, vocabulary = Take(call.service->Vocabulary())]() -> Result<GrammarFilter> {
-    SKALD_ASSIGN(const auto grammar, ParseGbnf(*text));
-    return GrammarFilter::Compile(grammar, vocabulary);
-  };
-  return Take(call.service->filters().Get("grammar " + *text, compile), "grammar");
+  return text ? Take(call.service->model().FilterOfGrammar(*text), "grammar") : nullptr;
 }
 
 }  // namespace
@@ -148,7 +141,7 @@ Answer Completions(const Call& call) {
   const bool echoes = reader.Bool("echo").value_or(false);
   if (const auto top = reader.Integer("logprobs", 0, 20)) {
     request.sampler.num_logprobs = static_cast<size_t>(*top);
-    form.vocabulary = Take(call.service->NamedVocabulary());
+    form.vocabulary = Take(call.service->model().NamedVocabulary());
     if (echoes) request.prompt_logprobs = static_cast<size_t>(*top);
   }
   const bool is_stream = reader.Bool("stream").value_or(false);
@@ -157,7 +150,9 @@ Answer Completions(const Call& call) {
   reader.Finish();
   std::vector<Request> requests(prompts.size(), request);
   for (size_t i = 0; i < prompts.size(); ++i) {
-    if (echoes) form.echoes.push_back({call.service->model().tokenizer.Decode(prompts[i]).value_or(""), prompts[i][0]});
+    if (echoes)
+      form.echoes.push_back(
+          {call.service->model().served().text.tokenizer.Decode(prompts[i]).value_or(""), prompts[i][0]});
     requests[i].prompt = prompts[i];
   }
   auto dialect = std::make_unique<CompletionDialect>(model.name, std::move(form));

@@ -93,7 +93,7 @@ Answer Embeddings(const Call& call) {
   RefuseEmptyTexts(reader);
   std::vector<std::vector<int32_t>> inputs = ReadTexts(reader, "input", call, kMostInputs);
   const auto pooling = reader.OneOf("pooling", {"last", "mean"}).value_or("last");
-  const auto dimensions = reader.Integer("dimensions", 1, call.service->model().embedding_size);
+  const auto dimensions = reader.Integer("dimensions", 1, call.service->model().served().model_dim);
   const auto format = reader.OneOf("encoding_format", {"float", "base64"}).value_or("float");
   reader.Ignore({"user"});
   reader.Finish();

@@ -14,6 +14,7 @@
 #include "server/api/request/messages.h"
 #include "server/http/file_answer.h"
 #include "skald/base/json/json_tree.h"
+#include "skald/base/json/json_value_tree.h"
 #include "skald/store/snapshots/snapshot.h"
 
 namespace skald::serve {
@@ -57,7 +58,7 @@ void KeepFirst(size_t count, Conversation& conversation) {
 }
 
 Identity IdentityOf(const Call& call, const Sha256Digest& adapter) {
-  Identity identity = call.service->model().identity;
+  Identity identity = call.service->model().served().identity;
   identity.adapter = adapter;
   if (!call.tenant.name.empty()) identity.salt = call.tenant.name;
   return identity;
@@ -71,16 +72,17 @@ std::optional<std::string> SaltOf(const Call& call, const Conversation& conversa
 
 // The model that wrote a conversation's last answer, or the model alone if that one is not served any more.
 const NamedModel& ModelOf(const Call& call, const Conversation& conversation) {
-  const NamedModel* const found = call.service->FindModel(conversation.model);
-  return found == nullptr ? call.service->named_models()[0] : *found;
+  const NamedModel* const found = call.service->model().FindModel(conversation.model);
+  return found == nullptr ? call.service->model().named_models()[0] : *found;
 }
 
 // State of any of the models that are served, and which one's it is.
 std::pair<Snapshot, const NamedModel*> LoadState(const Call& call) {
   std::optional<Error> first;
-  for (const NamedModel& model : call.service->named_models()) {
+  for (const NamedModel& model : call.service->model().named_models()) {
     SpoolReader source(*call.http.file);
-    auto loaded = LoadSnapshot(ByteSourceRef(source), IdentityOf(call, model.adapter), call.service->model().pool);
+    auto loaded =
+        LoadSnapshot(ByteSourceRef(source), IdentityOf(call, model.adapter), call.service->model().served().pool);
     if (loaded) return {*std::move(loaded), &model};
     if (loaded.error().code == skald::ErrorCode::kResourceExhausted) throw ApiErrorOf(loaded.error());
     if (!first) first = loaded.error();
@@ -155,11 +157,11 @@ Answer RewindConversation(const Call& call) {
 // A snapshot of what is computed of the conversation, with the conversation as its note.
 Answer ExportConversation(const Call& call) {
   const Conversation conversation = FindOne(call);
-  std::vector<int32_t> ids =
-      call.service->transcripts().Recall(conversation.messages, SaltOf(call.tenant.name, conversation));
+  std::vector<int32_t> ids = call.service->model().transcripts().Recall(JsonValueOf(conversation.messages),
+                                                                        SaltOf(call.tenant.name, conversation));
   if (ids.empty()) ids = {0};  // nothing of it is known: an empty cache travels
   const Sha256Digest& adapter = ModelOf(call, conversation).adapter;
-  const PromptPrefix known = Take(call.service->prompts(adapter).Lookup(ids, SaltOf(call, conversation)));
+  const PromptPrefix known = Take(call.service->model().prompts(adapter).Lookup(ids, SaltOf(call, conversation)));
   Json note = {{"conversation", ConversationJson(conversation)}, {"ids", ids}};
   const std::string text = Dump(note);
   const auto bytes = std::as_bytes(std::span(text));
@@ -189,7 +191,7 @@ std::pair<Conversation, std::vector<int32_t>> ReadNote(const Call& call, std::sp
     conversation.messages = ReadMessages(conversation.messages, "conversation.messages");
   }
   std::vector<int32_t> ids;
-  const int64_t vocabulary = call.service->model().model.vocab_size();
+  const int64_t vocabulary = call.service->model().served().model.vocab_size();
   for (const Json& id : reader.NeedArray("ids")) {
     const bool is_id = id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < vocabulary;
     if (!is_id) reader.Fail("ids", "ids of tokens below " + std::to_string(vocabulary));
@@ -209,10 +211,11 @@ Answer ImportConversation(const Call& call) {
   conversation.secret = NewId("secret");
   Answer answer = AddOne(call, conversation);
   if (!conversation.messages.empty()) {
-    call.service->transcripts().Remember(conversation.messages, SaltOf(call.tenant.name, conversation), ids);
+    call.service->model().transcripts().Remember(JsonValueOf(conversation.messages),
+                                                 SaltOf(call.tenant.name, conversation), ids);
   }
   if (snapshot.cache.size() > 0) {
-    (void)call.service->prompts(model->adapter).Insert(snapshot.cache, {}, SaltOf(call, conversation));
+    (void)call.service->model().prompts(model->adapter).Insert(snapshot.cache, {}, SaltOf(call, conversation));
   }
   return answer;
 }

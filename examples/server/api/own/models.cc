@@ -15,10 +15,10 @@ namespace {
 Json ModelJson(const Service& service, const NamedModel& model) {
   Json json = {{"id", model.name},
                {"object", "model"},
-               {"created", service.model().created},
+               {"created", service.started()},
                {"owned_by", "skald"},
-               {"context_length", service.context()}};
-  if (model.adapter != Sha256Digest{}) json["parent"] = service.model().name;
+               {"context_length", service.model().context()}};
+  if (model.adapter != Sha256Digest{}) json["parent"] = service.model().served().name;
   return json;
 }
 
@@ -26,12 +26,12 @@ Json ModelJson(const Service& service, const NamedModel& model) {
 
 Answer ListModels(const Call& call) {
   Json data = Json::array();
-  for (const NamedModel& model : call.service->named_models()) data.push_back(ModelJson(*call.service, model));
+  for (const NamedModel& model : call.service->model().named_models()) data.push_back(ModelJson(*call.service, model));
   return JsonAnswer({{"object", "list"}, {"data", std::move(data)}});
 }
 
 Answer ShowModel(const Call& call) {
-  if (const NamedModel* const model = call.service->FindModel(call.parameter)) {
+  if (const NamedModel* const model = call.service->model().FindModel(call.parameter)) {
     return JsonAnswer(ModelJson(*call.service, *model));
   }
   throw ApiError{404, "there is no model '" + call.parameter + "' here", "model", "model_not_found"};
@@ -46,7 +46,7 @@ Answer Tokenize(const Call& call) {
   const bool with_pieces = reader.Bool("with_pieces").value_or(false);
   (void)ReadModel(reader, call);
   reader.Finish();
-  const Tokenizer& tokenizer = call.service->model().tokenizer;
+  const Tokenizer& tokenizer = call.service->model().served().text.tokenizer;
   const auto ids = Take(tokenizer.Encode(text, parse_special ? ParseSpecial::kYes : ParseSpecial::kNo,
                                          add_special ? AddSpecial::kYes : AddSpecial::kNo));
   Json tokens = Json::array();
@@ -70,7 +70,7 @@ Answer Detokenize(const Call& call) {
     }
     ids.push_back(id.get<int32_t>());
   }
-  return JsonAnswer({{"content", Take(call.service->model().tokenizer.Decode(ids), "tokens")}});
+  return JsonAnswer({{"content", Take(call.service->model().served().text.tokenizer.Decode(ids), "tokens")}});
 }
 
 }  // namespace skald::serve

@@ -27,7 +27,7 @@ void CheckStops(const std::vector<std::string>& stops, std::string_view name, co
 void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sampler) {
   auto biases = reader.Object("logit_bias");
   if (!biases) return;
-  const auto vocab_size = call.service->model().model.vocab_size();
+  const auto vocab_size = call.service->model().served().model.vocab_size();
   for (auto bias = biases->json().begin(); bias != biases->json().end(); ++bias) {
     const std::string& name = bias.key();
     int32_t id = -1;
@@ -48,7 +48,7 @@ void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sample
 }  // namespace
 
 void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop_name) {
-  SamplerSettings& sampler = request.sampler = call.service->model().sampler;
+  SamplerSettings& sampler = request.sampler = call.service->model().served().text.sampler;
   constexpr double kMost = std::numeric_limits<float>::max();
   const auto set = [&](const char* name, float& value, double least, double most) {
     if (const auto number = reader.Number(name, least, most)) value = static_cast<float>(*number);
@@ -64,7 +64,7 @@ void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::s
   set("frequency_penalty", sampler.frequency_penalty, -2, 2);
   if (const auto top_k = reader.Integer("top_k", -1, 1 << 30))
     sampler.top_k = *top_k < 0 ? 0 : static_cast<size_t>(*top_k);
-  sampler.penalty_window = call.service->context();
+  sampler.penalty_window = call.service->model().context();
   ReadLogitBias(reader, call, sampler);
   const auto seed = reader.Integer("seed", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
   sampler.random.seed = seed ? static_cast<uint64_t>(*seed) : std::random_device{}();
@@ -73,7 +73,7 @@ void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::s
   CheckStops(request.stop_strings, stop_name, reader);
   request.priority =
       static_cast<int32_t>(reader.Integer("priority", -kMostPriority, call.tenant.max_priority).value_or(0));
-  request.end_tokens = call.service->model().end_ids;
+  request.end_tokens = call.service->model().served().text.stop_ids;
 }
 
 void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& request) {
@@ -86,9 +86,9 @@ void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& req
 const NamedModel& ReadModel(JsonReader& reader, const Call& call) {
   call.StopIfAbandoned();  // the first thing that is done with JSON that was parsed
   const std::string name = reader.String("model").value_or("");
-  const std::vector<NamedModel>& ours = call.service->named_models();
+  const std::vector<NamedModel>& ours = call.service->model().named_models();
   if (name.empty() || name == kDefaultModel) return ours[0];
-  if (const NamedModel* const found = call.service->FindModel(name)) return *found;
+  if (const NamedModel* const found = call.service->model().FindModel(name)) return *found;
   std::string list;
   for (const NamedModel& one : ours) list += (list.empty() ? "'" : ", '") + one.name + "'";
   throw ApiError{404, "there is no model '" + name.substr(0, 128) + "' here; this server runs " + list, "model",

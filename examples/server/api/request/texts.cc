@@ -9,17 +9,19 @@ namespace skald::serve {
 namespace {
 
 std::vector<int32_t> TokensOf(const Json& text, JsonReader& reader, std::string_view name, const Call& call) {
-  const ServedModel& model = call.service->model();
+  const ServedModel& model = call.service->model().served();
+  const uint32_t context = call.service->model().context();
   std::vector<int32_t> ids;
   if (text.is_string()) {
-    const size_t least = model.tokenizer.LeastIds(text.get_ref<const std::string&>());
-    if (least > call.service->context()) {
+    const size_t least = model.text.tokenizer.LeastIds(text.get_ref<const std::string&>());
+    if (least > context) {
       throw ApiError{400,
                      "'" + std::string(name) + "' has a text of at least " + std::to_string(least) + " tokens, but " +
-                         std::to_string(call.service->context()) + " fit",
+                         std::to_string(context) + " fit",
                      std::string(name), "context_length_exceeded"};
     }
-    ids = Take(model.tokenizer.Encode(text.get<std::string>(), ParseSpecial::kNo, AddSpecial::kYes), std::string(name));
+    ids = Take(model.text.tokenizer.Encode(text.get<std::string>(), ParseSpecial::kNo, AddSpecial::kYes),
+               std::string(name));
   } else if (text.is_array()) {
     for (const Json& id : text) {
       const bool is_id =

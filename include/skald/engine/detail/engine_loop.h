@@ -101,6 +101,17 @@ SKALD_INLINE Result<std::vector<std::byte>> EngineLoop::Stop(StopMode mode) {
   });
 }
 
+SKALD_INLINE void EngineLoop::Finish(std::chrono::milliseconds grace) {
+  {
+    std::unique_lock lock(mutex_);
+    if (!stop_) stop_ = StopMode::kFinish;
+    changed_.notify_all();
+    const bool is_late = !changed_.wait_for(lock, grace, [&] { return has_ended_; });
+    if (is_late && stop_ == StopMode::kFinish) stop_ = StopMode::kCancel;
+  }
+  (void)Stop(StopMode::kCancel);
+}
+
 SKALD_INLINE void EngineLoop::Run() {
   uint32_t failures = 0;
   for (bool goes_on = true; goes_on;) {
@@ -109,6 +120,9 @@ SKALD_INLINE void EngineLoop::Run() {
     if (!turn) NoteFailure(turn.error());
     if (failures >= options_.failing_steps) EndAll(turn.error());
   }
+  const std::lock_guard lock(mutex_);
+  has_ended_ = true;
+  changed_.notify_all();
 }
 
 SKALD_INLINE Result<void> EngineLoop::TakeTurn(bool& goes_on) {

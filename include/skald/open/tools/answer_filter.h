@@ -33,7 +33,6 @@ struct AnswerRules {
   OutputFormat format = {};                ///< of the model
   ToolList tools = {};                     ///< of the request
   std::optional<std::string> schema = {};  ///< of an answer that is no call; empty: any object of JSON
-  bool mistral_arguments = false;          ///< the template writes calls as NAME[ARGS]{...}
   bool begins_thinking = false;            ///< the prompt has begun a thought
   uint32_t max_tokens = std::numeric_limits<uint32_t>::max();  ///< of the answer
 

@@ -28,6 +28,7 @@ struct OutputFormat {
   ToolForm tools = ToolForm::kNone;  ///< of calls
   std::string think_begin = {};      ///< begins a thought; empty if the model writes none, and of Harmony
   std::string think_end = {};        ///< ends it
+  bool mistral_arguments = false;    ///< of kMistral: the template writes calls as NAME[ARGS]{...}
 
   /// Returns whether special tokens divide the answer, so that its text must have their names.
   bool needs_special_text() const {

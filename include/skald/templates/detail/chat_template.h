@@ -7,6 +7,8 @@
 
 #include "skald/templates/chat_template.h"
 
+#include <ctime>
+
 #include <nlohmann/json.hpp>
 
 #include "skald/base/inline.h"
@@ -21,6 +23,17 @@
 #include "skald/templates/syntax/detail/parser.h"
 
 namespace skald {
+
+SKALD_INLINE RenderOptions RenderOptionsNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  RenderOptions options;
+  if (localtime_r(&now, &local) != nullptr) {
+    options.now =
+        WallTime{local.tm_year + 1900, local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec};
+  }
+  return options;
+}
 
 SKALD_INLINE const internal::jinja::Program* ChatTemplate::Find(std::string_view name) const {
   for (const auto& [known, program] : content_->named) {

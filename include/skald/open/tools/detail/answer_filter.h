@@ -32,10 +32,7 @@ namespace internal::calls {
 class AnswerGrammars {
  public:
   AnswerGrammars(const AnswerRules& rules, std::shared_ptr<const TokenVocabulary> vocabulary, FilterCache& cache)
-      : rules_(rules),
-        vocabulary_(std::move(vocabulary)),
-        cache_(cache),
-        calls_(rules.format.tools, rules.tools, rules.mistral_arguments) {}
+      : rules_(rules), vocabulary_(std::move(vocabulary)), cache_(cache), calls_(rules.format, rules.tools) {}
 
   const CallGrammar& calls() const { return calls_; }
 
@@ -101,7 +98,7 @@ class AnswerGrammars {
     for (const Tool& tool : rules_.tools.tools) {
       ToolList alone;
       alone.tools.push_back(tool);
-      const CallGrammar calls(rules_.format.tools, alone, rules_.mistral_arguments);
+      const CallGrammar calls(rules_.format, alone);
       Grammar grammar;
       const auto root = calls.AddCall(grammar);
       if (root) grammar.Define(Grammar::kRoot, *root);

@@ -29,9 +29,9 @@ namespace skald::internal::calls {
 
 class CallGrammar {
  public:
-  // `tools` must outlive this. `mistral_arguments`: the template writes calls as NAME[ARGS]{...}.
-  CallGrammar(ToolForm form, const ToolList& tools, bool mistral_arguments)
-      : form_(form), tools_(tools), mistral_arguments_(mistral_arguments) {}
+  // `tools` must outlive this.
+  CallGrammar(const OutputFormat& format, const ToolList& tools)
+      : form_(format.tools), tools_(tools), mistral_arguments_(format.mistral_arguments) {}
 
   // The texts that begin a call where the model may write any text.
   std::vector<std::string> triggers() const;

@@ -26,6 +26,7 @@ SKALD_INLINE OutputFormat OutputFormatOf(std::string_view template_source) {
     format.tools = ToolForm::kHermes;
   } else if (has("[TOOL_CALLS]")) {
     format.tools = ToolForm::kMistral;
+    format.mistral_arguments = has("[ARGS]");
   } else if (has("<|python_tag|>") || (has("\"parameters\"") && has("<|eot_id|>"))) {
     format.tools = ToolForm::kLlama3;
   } else {
