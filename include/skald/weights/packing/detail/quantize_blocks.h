@@ -88,7 +88,7 @@ GroupFit FitBlock(const GroupNumbers (&numbers)[kGroups], const GroupSums (&sums
 template <NestedScales T>
 CodeBlock QuantizeBlock(const float* values) {
   constexpr size_t kGroups = CodeBlock::kWeights / T::kGroup, kCodeGroups = T::kGroup / kCodeGroup;
-  constexpr int kTurns = 3;
+  constexpr int kRounds = 3;
   GroupFit fits[kGroups];
   GroupSums sums[kGroups];
   GroupNumbers numbers[kGroups];
@@ -102,7 +102,7 @@ CodeBlock QuantizeBlock(const float* values) {
   // The largest scale gets the number that is furthest from zero.
   fit.scale /= static_cast<float>(HasOffsets<T> ? kLargestNumber<T> : kLeastNumber<T>);
   fit.minimum /= static_cast<float>(kLargestNumber<T>);
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < kRounds; ++turn) {
     if (turn > 0) fit = FitBlock<T>(numbers, sums, fit);
     fit = {FromHalf(ToHalf(fit.scale)), FromHalf(ToHalf(fit.minimum))};
     for (size_t g = 0; g < kGroups; ++g) {
