@@ -5,7 +5,7 @@
 usage: readme.py PROGRAM COMPILER HIGHWAY_LIBRARY ARGUMENT...
 
 The command is changed only where this build differs from a system with everything in its usual place: which
-compiler, where Highway's library is, and more arguments (include folders).
+compiler, where Highway's library is, and more arguments (include folders, -O0 in place of -O2).
 """
 import pathlib
 import re
@@ -23,6 +23,8 @@ def main():
 
     words = re.search(r"^ +g\+\+ (.*chat\.cc.*)$", readme, re.MULTILINE)[1].split()
     words = [{"chat.cc": str(source), "-lhwy": highway}.get(word, word) for word in words]
+    if "-O0" in arguments:
+        words.remove("-O2")
     start = time.monotonic()
     subprocess.run([compiler, *arguments, *words, "-o", program], cwd=root, check=True)
     print(f"compiled in {time.monotonic() - start:.1f} s", flush=True)
