@@ -19,9 +19,11 @@
 #include "commands/inspect.h"
 #include "commands/models.h"
 #include "commands/pack.h"
+#include "commands/pull.h"
 #include "commands/serve.h"
 #include "commands/store.h"
 #include "commands/tokenize.h"
+#include "model_files/locate_model.h"
 #include "ranks/follow.h"
 #include "ranks/rank_job.h"
 #include "skald/base/no_throw.h"
@@ -47,6 +49,8 @@ Result<int> RunCommand(const Options& options) {
       return RunTokenize(options);
     case Command::kPack:
       return RunPack(options);
+    case Command::kPull:
+      return RunPull(options);
     case Command::kInspect:
       return RunInspect(options);
     case Command::kStore:
@@ -70,6 +74,8 @@ Result<int> RunProgram(int argc, char** argv) {
   auto parsed = ParseOptions(argc, argv);
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
   Options& options = std::get<Options>(parsed);
+  // Before ranks wait for each other: a download takes its time.
+  SKALD_ASSIGN(options.model, LocateModel(options));
   if (!options.use_ranks) return RunCommand(options);
   SKALD_ASSIGN(auto job, RankJob::Start(options.rank_patience));
   options.ranks = job;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bench/machine/cpus.h"
+#include "command_line/hub_options.h"
 #include "command_line/option_checks.h"
 #include "command_line/shared_options.h"
 
@@ -27,12 +28,15 @@ std::pair<uint32_t, uint32_t> ParseBoth(const std::string& text) {
                              "expected PROMPT,GENERATED, each 1 to " + std::to_string(kMaxTokens) + ", got " + text);
 }
 
-void AddModels(CLI::App& command, BenchOptions& bench) {
+void AddModels(CLI::App& command, Options& options) {
+  BenchOptions& bench = options.bench;
   CLI::Option* const shapes = command.add_option("--shape", bench.shapes, "Random weights for one of 'skald models'");
   shapes->delimiter(',')->type_name("NAME");
-  command.add_option("-m,--model", bench.models, "Folder or file with the model; several are measured in turn")
-      ->type_name("PATH")
-      ->excludes(shapes);
+  CLI::Option* const paths =
+      command.add_option("-m,--model", bench.models, "Folder or file with the model; several are measured in turn")
+          ->type_name("PATH")
+          ->excludes(shapes);
+  AddHub(command, paths, options)->excludes(shapes);
   command
       .add_option_function<std::vector<std::string>>(
           "--dtype",
@@ -122,17 +126,11 @@ void AddOutputs(CLI::App& command, BenchOptions& bench) {
 }  // namespace
 
 void AddBenchOptions(CLI::App& command, Options& options) {
-  AddModels(command, options.bench);
+  AddModels(command, options);
   AddCases(command, options.bench);
   AddMachine(command, options);
   AddUsers(command, options.bench);
   AddOutputs(command, options.bench);
-}
-
-std::vector<std::string> WithLongNames(std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments.front() != "bench") return arguments;
-  std::ranges::replace(arguments, std::string("-pg"), std::string("--prompt-generate"));
-  return arguments;
 }
 
 }  // namespace skald::program

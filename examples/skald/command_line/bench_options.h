@@ -6,17 +6,12 @@
 #define SKALD_EXAMPLES_SKALD_COMMAND_LINE_BENCH_OPTIONS_H_
 
 #include <CLI/CLI.hpp>
-#include <string>
-#include <vector>
 
 #include "command_line/options.h"
 
 namespace skald::program {
 
 void AddBenchOptions(CLI::App& command, Options& options);
-
-// Returns a command line in which -pg of 'skald bench' is --prompt-generate: CLI11 knows no short name of two letters.
-std::vector<std::string> WithLongNames(std::vector<std::string> arguments);
 
 }  // namespace skald::program
 

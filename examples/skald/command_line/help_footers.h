@@ -13,11 +13,13 @@ inline constexpr const char* kMainFooter = R"(Examples:
   skald generate --model ~/gemma-2-2b --prompt "Once upon a time"
   skald chat --model ~/gemma-2-2b-it
   skald chat --model tinyllama-1.1b-chat.gguf
+  skald chat -hf Qwen/Qwen3-0.6B
 Without --model there is a small demo model that writes like the King James
 Bible. A model is a folder as Hugging Face publishes it: config.json,
 model.safetensors (or its parts and their index) and tokenizer.model; such a
 safetensors file; a GGUF file; or a file that 'skald pack' made of one of them,
-which starts at once. 'skald generate --help' and 'skald chat --help' list all
+which starts at once. -hf ORG/REPO downloads one from the Hugging Face hub, once.
+'skald generate --help' and 'skald chat --help' list all
 options; 'skald inspect' tells what a model's files hold; 'skald store' looks
 after folders in which conversations were saved.)";
 
@@ -34,6 +36,7 @@ inline constexpr const char* kChatFooter = R"(Examples:
   skald chat --model ~/gemma-2-2b-it --system "Answer in one sentence."
   skald chat --model ~/tinyllama-chat --chat-template zephyr
   skald chat --session today.skald
+  skald chat -hf unsloth/Qwen3-0.6B-GGUF:Q8_0
 In the chat, /help lists what else than a message can be typed. Ctrl-C ends an
 answer, Ctrl-D the chat. When the context is full the oldest turns are
 forgotten, but not the very first. With --session the file is read at the
@@ -81,10 +84,23 @@ A packed file holds the weights as they lie in memory, and the tokenizer. It is
 not read at the start but mapped, and processes that run it share its memory.
 It has to be made again when the model or the version of skald changes.)";
 
+inline constexpr const char* kPullFooter = R"(Examples:
+  skald pull Qwen/Qwen3-0.6B
+  skald pull unsloth/Qwen3-0.6B-GGUF:Q8_0
+The model goes to the cache of Hugging Face's own tools: HF_HUB_CACHE, or hub in
+HF_HOME, which is ~/.cache/huggingface. It is what -hf does in other commands.
+Only the files that a model needs are downloaded, and only those that the cache
+lacks; after a break a download goes on. Without a QUANT a repository of GGUF
+files gives Q4_K_M, else Q8_0, else the next that there is. HF_TOKEN is sent to
+the hub (HF_ENDPOINT) alone; with HF_HUB_OFFLINE=1 the cache alone is used.
+Proxies are those of http_proxy, https_proxy, all_proxy and no_proxy.)";
+
 inline constexpr const char* kModelsFooter = R"(Examples:
   skald models
   skald models --families
-Any other size of a family runs as well, from its folder or GGUF file.)";
+After each name: where it is, or the command that gets it. Models that -hf or
+another tool has downloaded follow. Any other size of a family runs as well,
+from its folder or GGUF file.)";
 
 inline constexpr const char* kBenchFooter = R"(Examples:
   skald bench --shape tinyllama-1.1b

@@ -14,10 +14,12 @@
 #include <random>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "command_line/bench_options.h"
 #include "command_line/documents/document_commands.h"
 #include "command_line/help_footers.h"
+#include "command_line/hub_options.h"
 #include "command_line/option_checks.h"
 #include "command_line/serve_options.h"
 #include "command_line/shared_options.h"
@@ -46,9 +48,11 @@ LogitBias ParseLogitBias(const std::string& text) {
 
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
-  command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
-      ->type_name("PATH")
-      ->group(group);
+  CLI::Option* const path =
+      command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
+          ->type_name("PATH")
+          ->group(group);
+  AddHub(command, path, options);
   command
       .add_option("--tokenizer", options.tokenizer,
                   "SentencePiece model (default: tokenizer.model in the\nfolder, or what the file holds)")
@@ -188,12 +192,15 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
 }
 
 void AddInspectOptions(CLI::App& command, Options& options) {
-  command
-      .add_option("PATH", options.model,
-                  "Folder, safetensors file, index of shards, GGUF file or packed\nfile; with --ranks also one of"
-                  " 'skald models'")
-      ->required()
-      ->type_name("");
+  CLI::Option* const path = command
+                                .add_option("PATH", options.model,
+                                            "Folder, safetensors file, index of shards, GGUF file or packed\nfile; with"
+                                            " --ranks also one of 'skald models'")
+                                ->type_name("");
+  const CLI::Option* const hub = AddHub(command, path, options);
+  command.parse_complete_callback([path, hub] {
+    if (path->empty() && hub->empty()) throw CLI::RequiredError("PATH");
+  });
   CLI::Option* const config = command.add_flag("--config", options.only_config,
                                                "Print only the model's Config, as C++ to paste into a program");
   CLI::Option* const ranks =
@@ -213,8 +220,10 @@ void AddInspectOptions(CLI::App& command, Options& options) {
 }
 
 void AddTokenizeOptions(CLI::App& command, Options& options) {
-  command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
-      ->type_name("PATH");
+  CLI::Option* const path =
+      command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
+          ->type_name("PATH");
+  AddHub(command, path, options);
   command.add_option("--tokenizer", options.tokenizer, "Only a tokenizer: tokenizer.json, tokenizer.model, GGUF file")
       ->type_name("FILE");
   CLI::Option* const text = command.add_option("TEXT", options.prompt, "Text (default: standard input)")->type_name("");
@@ -232,15 +241,21 @@ void AddTokenizeOptions(CLI::App& command, Options& options) {
 }
 
 void AddPackOptions(CLI::App& command, Options& options) {
-  CLI::Option* const model = command.add_option("MODEL", options.model, "Folder or file with the model")->type_name("");
+  CLI::Option* const model =
+      command.add_option("MODEL", options.model, "Folder or file with the model, unless -hf names it")->type_name("");
   CLI::Option* const file = command.add_option("FILE", options.packed, "File to write")->type_name("");
-  model->needs(file);
+  CLI::Option* const hub = AddHub(command, nullptr, options);
   command.add_option("--verify", options.packed, "Only read FILE, which was packed before, and check all of it")
       ->each([&options](const std::string&) { options.verify = true; })
       ->type_name("FILE")
-      ->excludes(model);
+      ->excludes(model)
+      ->excludes(hub);
   AddLoadOptions(command, options);
-  command.parse_complete_callback([&options] {
+  command.parse_complete_callback([&options, model, file, hub] {
+    if (!hub->empty() && !file->empty()) throw CLI::ExcludesError("-hf", "MODEL");
+    if (!hub->empty() && !model->empty())
+      options.packed = std::exchange(options.model, {});  // the one path that there is
+    if (!model->empty() && options.packed.empty()) throw CLI::RequiresError("MODEL", "FILE");
     if (options.packed.empty()) throw CLI::RequiredError("MODEL and FILE, or --verify FILE");
   });
 }
@@ -300,7 +315,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     AddRanks(*command, options, "Running");
     AddRuntimeOptions(*command, "none", options);
   }
-  CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+  CLI::App& pull = *app.add_subcommand("pull", "Download a model from the hub, and print where it is");
+  AddPullOptions(pull, options);
+  pull.footer(kPullFooter);
+  CLI::App& models = *app.add_subcommand("models", "List the models that it can run, and where they are");
   models.add_flag("--families", options.show_families, "A table of their families, in Markdown");
   models.footer(kModelsFooter);
   CLI::App& inspect = *app.add_subcommand("inspect", "Tell what the files of a model hold");
@@ -335,8 +353,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     if (PrintDocument(app, kVersion)) return 0;
     if (app.get_subcommands().empty())
       throw CLI::RequiredError(
-          "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench, store, completion and "
-          "man");
+          "One of the commands generate, chat, serve, pull, models, inspect, tokenize, pack, bench, store, "
+          "completion and man");
     SamplerSettings chosen;
     for (const SamplerChoice& choose : options.sampling) choose(chosen);
     const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());
@@ -349,6 +367,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     return kExitUsage;
   }
   if (chat.parsed()) options.command = Command::kChat;
+  if (pull.parsed()) options.command = Command::kPull;
   if (models.parsed()) options.command = Command::kModels;
   if (inspect.parsed()) options.command = Command::kInspect;
   if (tokenize.parsed()) options.command = Command::kTokenize;

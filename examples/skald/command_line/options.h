@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "hub/hub_name.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/model/workspace.h"
@@ -32,7 +33,7 @@ inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
 
 class RankJob;
 
-enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore, kServe };
+enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kPull, kBench, kStore, kServe };
 
 // The forms of skald bench's results.
 enum class BenchOutput { kMarkdown, kCsv, kJson, kJsonLines, kSql };
@@ -122,6 +123,7 @@ struct Options {
   Command command = Command::kGenerate;
 
   std::filesystem::path model = SKALD_DEMO_MODEL;
+  std::optional<HubName> hub;  // the model by its name on the hub, instead; `model` is where it is, once it is located
   std::optional<std::filesystem::path> tokenizer;  // unset: the model's own
   std::optional<std::filesystem::path> adapter;    // unset: the model alone
   std::optional<std::string> chat_template;        // a built-in; unset: none to generate, the model's to chat

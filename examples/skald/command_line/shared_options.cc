@@ -2,6 +2,7 @@
 
 #include "command_line/shared_options.h"
 
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdint>
@@ -9,6 +10,14 @@
 #include "command_line/option_checks.h"
 
 namespace skald::program {
+
+std::vector<std::string> WithLongNames(std::vector<std::string> arguments) {
+  const bool is_bench = !arguments.empty() && arguments.front() == "bench";
+  const auto end = std::ranges::find(arguments, "--");
+  std::replace(arguments.begin(), end, std::string("-hf"), std::string("--hf"));
+  if (is_bench) std::replace(arguments.begin(), end, std::string("-pg"), std::string("--prompt-generate"));
+  return arguments;
+}
 
 DType ParseDType(std::string name) {
   for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

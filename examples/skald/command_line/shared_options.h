@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "command_line/options.h"
 #include "skald/base/numbers/numeric.h"
@@ -15,6 +16,10 @@ namespace skald::program {
 
 // Reads a type by its name in any case. Thrown: there is none.
 DType ParseDType(std::string name);
+
+// Returns a command line, without the program's name, in which options of two letters after one dash have their long
+// names: -hf, and -pg of 'skald bench'. CLI11 would take the first letter for an option of its own: -h, which is help.
+std::vector<std::string> WithLongNames(std::vector<std::string> arguments);
 
 // Those that compute with an MPI job.
 void AddRanks(CLI::App& command, Options& options, const char* group);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The files of a repository that running its model needs.
+
+#ifndef SKALD_EXAMPLES_SKALD_HUB_WANTED_FILES_H_
+#define SKALD_EXAMPLES_SKALD_HUB_WANTED_FILES_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hub/hub_name.h"
+#include "skald/base/result.h"
+
+namespace skald::program {
+
+struct WantedFiles {
+  std::string gguf;                   // the one file that is the model; empty: the folder is
+  std::vector<std::string> settings;  // small files: of the model, its text, and the index of its shards
+  std::vector<std::string> weights;   // empty if the index says which
+};
+
+// Chooses among the names of a repository's files: one GGUF file if a quantisation is asked for or there are no
+// safetensors, else config.json and what belongs to it. Errors: kNotFound for a repository without a model, or without
+// that quantisation; kUnsupported for files of a kind that Skald does not read: pickled, GGUF in several parts.
+Result<WantedFiles> ChooseFiles(const HubName& name, std::span<const std::string> files);
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_HUB_WANTED_FILES_H_
