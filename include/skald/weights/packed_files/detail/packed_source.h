@@ -47,8 +47,8 @@ SKALD_INLINE Result<std::string> DescribeSourceFile(const std::filesystem::path&
     return Fail(ErrorCode::kFailedPrecondition, Concat({path.string(), ": it changed while it was read"}));
   }
   const uint64_t checksum = Xxh64(map.bytes().first(std::min(map.bytes().size(), kBeginning)));
-  return Concat({path.filename().string(), " ", std::to_string(map.bytes().size()), " ", std::to_string(time), " ",
-                 std::to_string(checksum), "\n"});
+  return Concat({path.filename().string(), " ", std::to_string(map.bytes().size()), " ",
+                 std::to_string(static_cast<int64_t>(time)), " ", std::to_string(checksum), "\n"});
 }
 
 }  // namespace skald
