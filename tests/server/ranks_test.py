@@ -125,7 +125,8 @@ class Ranks(unittest.TestCase):
         answers = []
         client = threading.Thread(target=lambda: answers.append(server.post("/v1/chat/completions", question)))
         client.start()
-        time.sleep(0.3)
+        while b"skald_steps_total 0\n" in server.request("GET", "/metrics")[2]:  # it has not come to the engine
+            time.sleep(0.02)
         server.process.send_signal(signal.SIGUSR1)
         client.join()
         self.assertEqual(server.process.wait(60), 0)  # a second signal would end it at once
