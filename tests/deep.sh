@@ -9,7 +9,7 @@
 #   tsan       the same under the thread sanitizer
 #   aarch64    the tests for 64-bit Arm, under qemu
 #   fuzz       every fuzz target for a minute (FUZZ_SECONDS), from its corpus on; needs clang
-#   standards  every header as C++20 and C++23, with and without exceptions, by g++ and clang; programs run
+#   standards  every header alone, and as C++20 and C++23, with and without exceptions, by g++ and clang; programs run
 #   tidy       clang-tidy with the checks of .clang-tidy; needs clang-tidy 14
 #   systems    both commands of README on minimal systems; needs root and debootstrap
 #
@@ -72,6 +72,8 @@ fuzz() {
 }
 
 standards() {
+  .ci/build odr
+  ctest --preset release -C deep -R '^headers_alone\.all$'
   every_header > "$found/every_header.cc"
   for compiler in $(compilers); do
     for flags in -std=c++20 -std=c++2b "-std=c++20 -fno-exceptions" "-std=c++2b -fno-exceptions"; do

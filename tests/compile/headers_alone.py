@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that every header of a list compiles by itself, and when it is included twice.
 
-usage: headers_alone.py LIST WORK_FOLDER INCLUDE_FOLDER COMPILER ARGUMENT...
+usage: headers_alone.py public|all LIST WORK_FOLDER INCLUDE_FOLDER COMPILER ARGUMENT...
 
-LIST is a file with one header in each line, as it is included. Headers are compiled with SKALD_COMPILED, where a public
+LIST is a file with one header in each line, as it is included. Public headers are compiled, or all: those in detail/
+too, which no program includes first, and which the library's own build includes in one order. Headers are compiled with SKALD_COMPILED, where a public
 header does not include its definitions and so sees the least. Headers that include each other in a chain share one
 source, and sources share precompiled headers: whatever is before a header there, the header includes itself, so it is
 compiled as if it were alone.
@@ -47,10 +48,11 @@ class Includes:
     def weight(self, header):
         return sum(WEIGHTS.get(h, 1) for h in self.all[header] | {header})
 
-    def chains(self):
+    def chains(self, scope):
         """The headers in chains; each one includes those before it."""
         found = []
-        for header in sorted(self.direct, key=lambda h: (len(self.all[h]), h)):
+        compiled = [h for h in self.direct if scope == "all" or "/detail/" not in h]
+        for header in sorted(compiled, key=lambda h: (len(self.all[h]), h)):
             fitting = [c for c in found if c[-1] in self.all[header]]
             if fitting:
                 max(fitting, key=lambda c: len(self.all[c[-1]])).append(header)
@@ -100,14 +102,14 @@ class Includes:
 
 
 def main():
-    headers_list, work, folder, *compiler = sys.argv[1:]
+    scope, headers_list, work, folder, *compiler = sys.argv[1:]
     headers = pathlib.Path(headers_list).read_text().split()
     work = pathlib.Path(work)
     work.mkdir(exist_ok=True)
     includes = Includes(headers, pathlib.Path(folder))
     failed = includes.circles()
     compiler = [*compiler, "-DSKALD_COMPILED", f"-I{folder}"]
-    chains = includes.chains()
+    chains = includes.chains(scope)
     precompiled = includes.worth_precompiling(chains)
 
     def precompile(number):
@@ -131,7 +133,7 @@ def main():
     for form in work.glob("*.gch"):
         form.unlink()  # hundreds of megabytes
     print("\n".join(failed))
-    print(f"{len(headers)} headers in {len(chains)} sources: {len(failed)} problems")
+    print(f"{sum(map(len, chains))} headers in {len(chains)} sources: {len(failed)} problems")
     return 1 if failed else 0
 
 
