@@ -88,13 +88,16 @@ SOURCES = {
 
 
 def program_sources(repository, folder):
-    """Writes the sources of `skald` and of the server, joined into one, and the library's; returns their paths."""
+    """Writes the sources of `skald` and of the server, joined into one, of the hub and the library's; returns their
+    paths."""
     folders = [repository / "examples" / name for name in ("skald", "server")]
     sources = [source for part in folders for source in sorted(part.rglob("*.cc"))
                if source.name not in ("connection.cc", "http_server.cc")]  # Boost's, the same in every checkout
-    path = pathlib.Path(folder) / "program.cc"
-    path.write_text("".join(f'#include "{source}"\n' for source in sources))
-    yield path
+    hub = [source for source in sources if source.parent.name == "hub"]  # a library of its own
+    for name, joined in (("program", [source for source in sources if source not in hub]), ("hub", hub)):
+        path = pathlib.Path(folder) / f"{name}.cc"
+        path.write_text("".join(f'#include "{source}"\n' for source in joined))
+        yield path
     for part in sorted((repository / "include/skald/compiled").glob("*.h")):
         path = pathlib.Path(folder) / f"{part.stem}.cc"
         path.write_text(f'#include "{part}"\n')
