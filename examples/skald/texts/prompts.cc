@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -59,7 +60,6 @@ Result<std::vector<std::string>> ReadPrompts(const Options& options) {
   if (!options.token_ids.empty()) return std::vector<std::string>();
   if (options.prompt) return std::vector{*options.prompt};
   if (options.texts.prompts) return ReadList(*options.texts.prompts);
-  std::string text;
   if (options.prompt_file || isatty(STDIN_FILENO) != 1) {
     SKALD_ASSIGN(auto read, ReadText(options.prompt_file.value_or("-")));
     if (options.prompt_file || !read.empty()) return std::vector{std::move(read)};

@@ -99,14 +99,8 @@ void PrintSummary(const TextTask& task, const TextOutput& output, uint64_t seed)
 
 Result<int> WriteTexts(const Options& options, const TextTask& task, TextEngine& engine, const Sha256Digest& adapter) {
   SKALD_ASSIGN(auto requests, MakeRequests(options, task, engine.capacity(), adapter));
-  TextForm form{.json = options.texts.json || !options.texts.embedding.empty(),
-                .echo = task.echo,
-                .tokenizer = task.tokenizer ? &*task.tokenizer : nullptr,
-                .prompts = task.prompts,
-                .ids = task.ids,
-                .samples = options.texts.samples,
-                .seed = options.seed};
-  TextOutput output(std::move(form));
+  const bool json = options.texts.json || !options.texts.embedding.empty();
+  TextOutput output(task, {.json = json, .samples = options.texts.samples, .seed = options.seed});
   SKALD_ASSIGN(const bool is_whole,
                engine.Run(std::move(requests), [&](const Event& event) { return output.Take(event); }));
   for (const auto& [number, told] : output.texts()) {

@@ -71,12 +71,12 @@ bool TextOutput::Take(const Event& event) {
 bool TextOutput::PrintNew(size_t number, const std::string& text, const std::vector<SampledToken>& tokens) {
   const size_t request = number / form_.samples;
   std::string more;
-  if (form_.tokenizer != nullptr) {
-    if (!begun_ && form_.echo) more = form_.prompts[request];
+  if (tokenizer() != nullptr) {
+    if (!begun_ && task_.echo) more = task_.prompts[request];
     more += text;
   } else {
     std::vector<int32_t> ids;
-    if (!begun_ && form_.echo) ids = form_.ids[request];
+    if (!begun_ && task_.echo) ids = task_.ids[request];
     for (const SampledToken& token : tokens) ids.push_back(token.id);
     for (const int32_t id : ids) {
       if (begun_) more += ',';
@@ -97,9 +97,9 @@ std::string TextOutput::JsonLine(size_t number) const {
   if (!told.embedding.empty()) {
     line["embedding"] = told.embedding;
   } else {
-    line["text"] = form_.tokenizer == nullptr ? Json() : Json(told.text);
+    line["text"] = tokenizer() == nullptr ? Json() : Json(told.text);
     line["tokens"] = Json::array();
-    for (const SampledToken& token : told.tokens) line["tokens"].push_back(JsonOf(token, form_.tokenizer));
+    for (const SampledToken& token : told.tokens) line["tokens"].push_back(JsonOf(token, tokenizer()));
     line["finish"] = NameOf(*told.last.finish);
     line["seed"] = form_.seed;
   }

@@ -13,6 +13,7 @@
 
 #include "skald/engine/requests/request.h"
 #include "skald/tokenizers/tokenizer_value.h"
+#include "texts/text_task.h"
 
 namespace skald::program {
 
@@ -26,11 +27,7 @@ struct ToldText {
 
 // How texts are shown.
 struct TextForm {
-  bool json = false;                           // a line for each text
-  bool echo = false;                           // the prompt comes first
-  const Tokenizer* tokenizer = nullptr;        // null: ids instead of texts
-  std::vector<std::string> prompts = {};       // of each request
-  std::vector<std::vector<int32_t>> ids = {};  // of each prompt
+  bool json = false;  // a line for each text
   uint32_t samples = 1;
   uint64_t seed = 0;
 };
@@ -39,7 +36,8 @@ struct TextForm {
 // after it.
 class TextOutput {
  public:
-  explicit TextOutput(TextForm form) : form_(std::move(form)) {}
+  // `task`, whose prompts the requests are, must outlive it. Without a tokenizer ids are printed in place of texts.
+  TextOutput(const TextTask& task, const TextForm& form) : task_(task), form_(form) {}
 
   // Returns false if the output has failed.
   bool Take(const Event& event);
@@ -51,6 +49,10 @@ class TextOutput {
   bool PrintEnd(size_t number);
   std::string JsonLine(size_t number) const;
 
+  // Null without one.
+  const Tokenizer* tokenizer() const { return task_.tokenizer ? &*task_.tokenizer : nullptr; }
+
+  const TextTask& task_;
   const TextForm form_;
   std::map<size_t, ToldText> texts_;  // by request * samples + sample
   size_t current_ = 0;                // the one that is printed as it comes
