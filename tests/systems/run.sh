@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # A build that scans sources for modules, or joins none, has several times as many.
-readonly most_steps=60
+readonly most_steps=40
 
 demo_only=
 if [ "${1:-}" = --demo ]; then
