@@ -93,7 +93,7 @@ def program_sources(repository, folder):
     folders = [repository / "examples" / name for name in ("skald", "server")]
     sources = [source for part in folders for source in sorted(part.rglob("*.cc"))
                if source.name not in ("connection.cc", "http_server.cc")]  # Boost's, the same in every checkout
-    hub = [source for source in sources if source.parent.name == "hub"]  # a library of its own
+    hub = [source for source in sources if "hub" in source.parts]  # a library of its own
     for name, joined in (("program", [source for source in sources if source not in hub]), ("hub", hub)):
         path = pathlib.Path(folder) / f"{name}.cc"
         path.write_text("".join(f'#include "{source}"\n' for source in joined))

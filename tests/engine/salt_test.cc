@@ -11,7 +11,7 @@
 #include "doctest/doctest.h"
 #include "skald/engine/requests/request.h"
 #include "skald/engine/running/detail/shared_beginnings.h"
-#include "skald/engine/running/suspended.h"
+#include "skald/engine/suspension/suspended.h"
 
 namespace skald::testing {
 namespace salt_test {

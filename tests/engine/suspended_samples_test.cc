@@ -10,7 +10,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/engine/engine.h"
-#include "skald/engine/running/suspended.h"
+#include "skald/engine/suspension/suspended.h"
 #include "tests/engine/alone.h"
 #include "tests/engine/run_engine.h"
 #include "tests/support/small_models.h"

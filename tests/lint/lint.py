@@ -45,7 +45,7 @@ ABOVE_ALL = {"skald.h", "compiled.h", "compiled"}
 # line too.
 ROOMS = {
     "distributed": ["", "communicators"],
-    "engine": ["", "running", "answers", "speculation", "requests", "plan"],
+    "engine": ["", "running", "suspension", "answers", "speculation", "requests", "plan"],
     "open": ["", "tools"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["opened", "packed_files", "adapters", "", "files", "packing", "types"],

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "demo_model/demo_config.h"
-#include "hub/hub_cache.h"
 #include "hub/hub_settings.h"
+#include "hub/storage/hub_cache.h"
 #include "model_files/known_models.h"
 #include "model_files/known_repositories.h"
 #include "skald/base/text/printable.h"

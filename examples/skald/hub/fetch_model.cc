@@ -10,10 +10,10 @@
 #include <system_error>
 #include <vector>
 
-#include "hub/download.h"
-#include "hub/hub_cache.h"
-#include "hub/hub_client.h"
-#include "hub/transfer.h"
+#include "hub/storage/download.h"
+#include "hub/storage/hub_cache.h"
+#include "hub/transport/hub_client.h"
+#include "hub/transport/transfer.h"
 #include "hub/wanted_files.h"
 #include "skald/base/files/shard_index.h"
 #include "skald/base/text/message.h"

@@ -7,9 +7,9 @@
 
 #include <filesystem>
 
-#include "hub/hub_events.h"
 #include "hub/hub_name.h"
 #include "hub/hub_settings.h"
+#include "hub/transport/hub_events.h"
 #include "skald/base/result.h"
 
 namespace skald::program {

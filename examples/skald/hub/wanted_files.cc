@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "hub/lower_case.h"
+#include "hub/transport/lower_case.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 

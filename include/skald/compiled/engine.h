@@ -25,12 +25,12 @@
 #include "skald/engine/running/detail/sequence_list.h"
 #include "skald/engine/running/detail/sequence_view.h"
 #include "skald/engine/running/detail/sequences.h"
-#include "skald/engine/running/detail/suspended.h"
-#include "skald/engine/running/detail/swap_space.h"
-#include "skald/engine/running/detail/swap_ticket.h"
 #include "skald/engine/running/detail/swapping.h"
 #include "skald/engine/speculation/detail/draft_length.h"
 #include "skald/engine/speculation/detail/draft_model.h"
 #include "skald/engine/speculation/detail/prompt_lookup.h"
+#include "skald/engine/suspension/detail/suspended.h"
+#include "skald/engine/suspension/detail/swap_space.h"
+#include "skald/engine/suspension/detail/swap_ticket.h"
 
 #endif  // SKALD_COMPILED_ENGINE_H_

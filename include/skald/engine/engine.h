@@ -34,7 +34,7 @@
 #include "skald/engine/requests/request.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/sequences.h"
-#include "skald/engine/running/suspended.h"
+#include "skald/engine/suspension/suspended.h"
 #include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"

@@ -27,8 +27,8 @@
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/sequence_list.h"
 #include "skald/engine/running/sequence_view.h"
-#include "skald/engine/running/suspended.h"
 #include "skald/engine/running/swapping.h"
+#include "skald/engine/suspension/suspended.h"
 #include "skald/sampling/sampler.h"
 
 namespace skald {

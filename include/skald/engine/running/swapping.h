@@ -22,8 +22,8 @@
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/requests/engine_options.h"
 #include "skald/engine/running/sequence.h"
-#include "skald/engine/running/swap_space.h"
-#include "skald/engine/running/swap_ticket.h"
+#include "skald/engine/suspension/swap_space.h"
+#include "skald/engine/suspension/swap_ticket.h"
 #include "skald/store/snapshots/staged_cache.h"
 
 namespace skald {

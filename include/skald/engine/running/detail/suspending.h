@@ -18,8 +18,8 @@
 #include "skald/engine/requests/engine_options.h"
 #include "skald/engine/requests/request.h"
 #include "skald/engine/running/sequence.h"
-#include "skald/engine/running/suspended.h"
 #include "skald/engine/running/swapping.h"
+#include "skald/engine/suspension/suspended.h"
 
 namespace skald::internal {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hub/hub_cache.h"
+#include "hub/storage/hub_cache.h"
 
 #include <algorithm>
 #include <span>

@@ -3,8 +3,8 @@
 // The checksums that the hub gives files: SHA-256 of what is in LFS, and for all else the id that git gives a blob,
 // which is a SHA-1. libcrypto computes them.
 
-#ifndef SKALD_EXAMPLES_SKALD_HUB_CHECKSUM_H_
-#define SKALD_EXAMPLES_SKALD_HUB_CHECKSUM_H_
+#ifndef SKALD_EXAMPLES_SKALD_HUB_STORAGE_CHECKSUM_H_
+#define SKALD_EXAMPLES_SKALD_HUB_STORAGE_CHECKSUM_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -43,4 +43,4 @@ class Checksum {
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_HUB_CHECKSUM_H_
+#endif  // SKALD_EXAMPLES_SKALD_HUB_STORAGE_CHECKSUM_H_

@@ -2,8 +2,8 @@
 //
 // How often, and after how long, a request is made again.
 
-#ifndef SKALD_EXAMPLES_SKALD_HUB_PATIENCE_H_
-#define SKALD_EXAMPLES_SKALD_HUB_PATIENCE_H_
+#ifndef SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_PATIENCE_H_
+#define SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_PATIENCE_H_
 
 #include <algorithm>
 #include <chrono>
@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "hub/hub_events.h"
-#include "hub/transfer.h"
+#include "hub/transport/hub_events.h"
+#include "hub/transport/transfer.h"
 
 namespace skald::program {
 
@@ -48,4 +48,4 @@ class Patience {
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_HUB_PATIENCE_H_
+#endif  // SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_PATIENCE_H_

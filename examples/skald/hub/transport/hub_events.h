@@ -2,8 +2,8 @@
 //
 // Everything that a download tells while it proceeds.
 
-#ifndef SKALD_EXAMPLES_SKALD_HUB_HUB_EVENTS_H_
-#define SKALD_EXAMPLES_SKALD_HUB_HUB_EVENTS_H_
+#ifndef SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_HUB_EVENTS_H_
+#define SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_HUB_EVENTS_H_
 
 #include <cstdint>
 #include <functional>
@@ -19,4 +19,4 @@ struct HubEvents {
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_HUB_HUB_EVENTS_H_
+#endif  // SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_HUB_EVENTS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hub/download.h"
+#include "hub/storage/download.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "hub/checksum.h"
+#include "hub/storage/checksum.h"
 #include "skald/base/files/fd_io.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/text/message.h"

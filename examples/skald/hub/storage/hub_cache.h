@@ -7,8 +7,8 @@
 //   models--ORG--REPO/blobs/ETAG                 the content; ETAG.incomplete while it is received
 //   .locks/models--ORG--REPO/ETAG.lock           held (flock) while it is received
 
-#ifndef SKALD_EXAMPLES_SKALD_HUB_HUB_CACHE_H_
-#define SKALD_EXAMPLES_SKALD_HUB_HUB_CACHE_H_
+#ifndef SKALD_EXAMPLES_SKALD_HUB_STORAGE_HUB_CACHE_H_
+#define SKALD_EXAMPLES_SKALD_HUB_STORAGE_HUB_CACHE_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -63,4 +63,4 @@ std::vector<CachedModel> CachedModels(const std::filesystem::path& root);
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_HUB_HUB_CACHE_H_
+#endif  // SKALD_EXAMPLES_SKALD_HUB_STORAGE_HUB_CACHE_H_

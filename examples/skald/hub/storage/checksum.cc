@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hub/checksum.h"
+#include "hub/storage/checksum.h"
 
 #if defined(SKALD_HAS_CURL)
 #include <openssl/evp.h>

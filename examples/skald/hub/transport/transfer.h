@@ -3,8 +3,8 @@
 // Single requests over HTTP and HTTPS, by libcurl. The token goes to the hub's own address alone: redirects are
 // followed here, one request each, so that every address is looked at before something is sent to it.
 
-#ifndef SKALD_EXAMPLES_SKALD_HUB_TRANSFER_H_
-#define SKALD_EXAMPLES_SKALD_HUB_TRANSFER_H_
+#ifndef SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_TRANSFER_H_
+#define SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_TRANSFER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -66,4 +66,4 @@ class Transfers {
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_HUB_TRANSFER_H_
+#endif  // SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_TRANSFER_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hub/transfer.h"
+#include "hub/transport/transfer.h"
 
 #include <utility>
 
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "hub/lower_case.h"
+#include "hub/transport/lower_case.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef SKALD_EXAMPLES_SKALD_HUB_LOWER_CASE_H_
-#define SKALD_EXAMPLES_SKALD_HUB_LOWER_CASE_H_
+#ifndef SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_LOWER_CASE_H_
+#define SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_LOWER_CASE_H_
 
 #include <cctype>
 #include <string>
@@ -18,4 +18,4 @@ inline std::string LowerCase(std::string_view text) {
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_HUB_LOWER_CASE_H_
+#endif  // SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_LOWER_CASE_H_

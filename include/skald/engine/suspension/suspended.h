@@ -4,8 +4,8 @@
 // drawn; everything else follows from these. Caches are in a store, and only spare time. Times are written as ages, for
 // clocks differ.
 
-#ifndef SKALD_ENGINE_RUNNING_SUSPENDED_H_
-#define SKALD_ENGINE_RUNNING_SUSPENDED_H_
+#ifndef SKALD_ENGINE_SUSPENSION_SUSPENDED_H_
+#define SKALD_ENGINE_SUSPENSION_SUSPENDED_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 #include "skald/base/result.h"
 #include "skald/constraints/token_filter.h"
 #include "skald/engine/requests/request.h"
-#include "skald/engine/running/swap_space.h"
+#include "skald/engine/suspension/swap_space.h"
 #include "skald/sampling/token_sampler.h"
 
 namespace skald {
@@ -71,7 +71,7 @@ Result<Suspended> DecodeSuspended(std::span<const std::byte> bytes, double now);
 }  // namespace skald
 
 #ifndef SKALD_COMPILED
-#include "skald/engine/running/detail/suspended.h"
+#include "skald/engine/suspension/detail/suspended.h"
 #endif
 
-#endif  // SKALD_ENGINE_RUNNING_SUSPENDED_H_
+#endif  // SKALD_ENGINE_SUSPENSION_SUSPENDED_H_

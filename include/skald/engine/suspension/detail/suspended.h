@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/engine/running/suspended.h.
+// Definitions of skald/engine/suspension/suspended.h.
 
-#ifndef SKALD_ENGINE_RUNNING_DETAIL_SUSPENDED_H_
-#define SKALD_ENGINE_RUNNING_DETAIL_SUSPENDED_H_
+#ifndef SKALD_ENGINE_SUSPENSION_DETAIL_SUSPENDED_H_
+#define SKALD_ENGINE_SUSPENSION_DETAIL_SUSPENDED_H_
 
-#include "skald/engine/running/suspended.h"
+#include "skald/engine/suspension/suspended.h"
 
 #include <algorithm>
 #include <string>
@@ -201,4 +201,4 @@ SKALD_INLINE Result<Suspended> DecodeSuspended(std::span<const std::byte> bytes,
 
 }  // namespace skald
 
-#endif  // SKALD_ENGINE_RUNNING_DETAIL_SUSPENDED_H_
+#endif  // SKALD_ENGINE_SUSPENSION_DETAIL_SUSPENDED_H_

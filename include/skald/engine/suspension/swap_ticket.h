@@ -3,14 +3,14 @@
 // SwapTicket: a conversation that is written to a store, or read from it, beside the engine. While it is under way it
 // is staged in memory of its own, so that the blocks of the engine's pool are free at once.
 
-#ifndef SKALD_ENGINE_RUNNING_SWAP_TICKET_H_
-#define SKALD_ENGINE_RUNNING_SWAP_TICKET_H_
+#ifndef SKALD_ENGINE_SUSPENSION_SWAP_TICKET_H_
+#define SKALD_ENGINE_SUSPENSION_SWAP_TICKET_H_
 
 #include <cstdint>
 #include <mutex>
 #include <optional>
 
-#include "skald/engine/running/swap_space.h"
+#include "skald/engine/suspension/swap_space.h"
 #include "skald/store/snapshots/staged_cache.h"
 
 namespace skald {
@@ -34,7 +34,7 @@ struct SwapTicket {
 }  // namespace skald
 
 #ifndef SKALD_COMPILED
-#include "skald/engine/running/detail/swap_ticket.h"
+#include "skald/engine/suspension/detail/swap_ticket.h"
 #endif
 
-#endif  // SKALD_ENGINE_RUNNING_SWAP_TICKET_H_
+#endif  // SKALD_ENGINE_SUSPENSION_SWAP_TICKET_H_

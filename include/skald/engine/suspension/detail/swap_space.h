@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/engine/running/swap_space.h.
+// Definitions of skald/engine/suspension/swap_space.h.
 
-#ifndef SKALD_ENGINE_RUNNING_DETAIL_SWAP_SPACE_H_
-#define SKALD_ENGINE_RUNNING_DETAIL_SWAP_SPACE_H_
+#ifndef SKALD_ENGINE_SUSPENSION_DETAIL_SWAP_SPACE_H_
+#define SKALD_ENGINE_SUSPENSION_DETAIL_SWAP_SPACE_H_
 
-#include "skald/engine/running/swap_space.h"
+#include "skald/engine/suspension/swap_space.h"
 
 #include <algorithm>
 
@@ -96,4 +96,4 @@ SKALD_INLINE Identity SwapSpace::IdentityOf(const Sha256Digest& adapter, const s
 
 }  // namespace skald
 
-#endif  // SKALD_ENGINE_RUNNING_DETAIL_SWAP_SPACE_H_
+#endif  // SKALD_ENGINE_SUSPENSION_DETAIL_SWAP_SPACE_H_

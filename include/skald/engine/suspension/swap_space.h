@@ -3,8 +3,8 @@
 // SwapSpace: where conversations wait that had to give their memory away: snapshots in a ChunkStore, which go when they
 // are read. Chunks that the store held before stay in it.
 
-#ifndef SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
-#define SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
+#ifndef SKALD_ENGINE_SUSPENSION_SWAP_SPACE_H_
+#define SKALD_ENGINE_SUSPENSION_SWAP_SPACE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +86,7 @@ class SwapSpace {
 }  // namespace skald
 
 #ifndef SKALD_COMPILED
-#include "skald/engine/running/detail/swap_space.h"
+#include "skald/engine/suspension/detail/swap_space.h"
 #endif
 
-#endif  // SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
+#endif  // SKALD_ENGINE_SUSPENSION_SWAP_SPACE_H_

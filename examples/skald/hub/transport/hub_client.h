@@ -3,16 +3,16 @@
 // The part of the hub's API that downloads need. Requests that meet a busy hub or a broken connection are made again a
 // few times.
 
-#ifndef SKALD_EXAMPLES_SKALD_HUB_HUB_CLIENT_H_
-#define SKALD_EXAMPLES_SKALD_HUB_HUB_CLIENT_H_
+#ifndef SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_HUB_CLIENT_H_
+#define SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_HUB_CLIENT_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "hub/hub_events.h"
 #include "hub/hub_settings.h"
-#include "hub/transfer.h"
+#include "hub/transport/hub_events.h"
+#include "hub/transport/transfer.h"
 #include "skald/base/result.h"
 
 namespace skald::program {
@@ -58,4 +58,4 @@ class HubClient {
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_HUB_HUB_CLIENT_H_
+#endif  // SKALD_EXAMPLES_SKALD_HUB_TRANSPORT_HUB_CLIENT_H_

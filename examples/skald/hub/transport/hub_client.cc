@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hub/hub_client.h"
+#include "hub/transport/hub_client.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "hub/hub_name.h"
-#include "hub/patience.h"
+#include "hub/transport/patience.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/text/message.h"
 

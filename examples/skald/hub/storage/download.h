@@ -3,15 +3,15 @@
 // One file, from the hub into the cache: received once even by several programs at a time, gone on with after a break,
 // and in place only when it is whole and its checksum is right.
 
-#ifndef SKALD_EXAMPLES_SKALD_HUB_DOWNLOAD_H_
-#define SKALD_EXAMPLES_SKALD_HUB_DOWNLOAD_H_
+#ifndef SKALD_EXAMPLES_SKALD_HUB_STORAGE_DOWNLOAD_H_
+#define SKALD_EXAMPLES_SKALD_HUB_STORAGE_DOWNLOAD_H_
 
 #include <cstdint>
 #include <functional>
 #include <string>
 
-#include "hub/hub_cache.h"
-#include "hub/hub_client.h"
+#include "hub/storage/hub_cache.h"
+#include "hub/transport/hub_client.h"
 #include "skald/base/result.h"
 
 namespace skald::program {
@@ -34,4 +34,4 @@ Result<void> DownloadFile(HubClient& client, const HubCache& cache, const std::s
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_HUB_DOWNLOAD_H_
+#endif  // SKALD_EXAMPLES_SKALD_HUB_STORAGE_DOWNLOAD_H_
