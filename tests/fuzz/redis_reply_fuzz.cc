@@ -64,7 +64,7 @@ void ReadInPieces(std::string_view text, size_t piece) {
 void Answer(std::string_view text, std::string_view command, std::initializer_list<int> types) {
   int ends[2];
   Require(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-  RedisConnection connection{internal::Descriptor(ends[0]), "server", std::chrono::milliseconds(1000)};
+  RedisConnection connection{internal::Socket(ends[0]), "server", std::chrono::milliseconds(1000)};
   const internal::Descriptor server(ends[1]);
   Require(::write(server.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   ::shutdown(server.get(), SHUT_WR);

@@ -55,7 +55,7 @@ ROOMS = {
     "constraints": ["", "schema", "grammar"],
     "templates": ["", "execution", "library", "operations", "syntax", "values"],
     "cache": ["steps", "", "blocks", "layout"],
-    "base": ["files", "json", "threads", "ranks", "numbers", "mathematics", "text", ""],
+    "base": ["files", "sockets", "json", "threads", "ranks", "numbers", "mathematics", "text", ""],
 }
 # A folder of this name in a room holds its definitions and what only these need.
 DETAIL = "detail"

@@ -75,13 +75,13 @@ struct Pair {
   Pair() {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-    connection = internal::RedisConnection(internal::Descriptor(ends[0]), "server", milliseconds(1000));
+    connection = internal::RedisConnection(internal::Socket(ends[0]), "server", milliseconds(1000));
     server = internal::Descriptor(ends[1]);
   }
   void Says(std::string_view text) const { REQUIRE(::write(server.get(), text.data(), text.size()) > 0); }
   Result<internal::RedisReply> Asks() { return connection.Call({"EXISTS", "key"}, {REDIS_REPLY_INTEGER}); }
 
-  internal::RedisConnection connection{internal::Descriptor(), "", {}};
+  internal::RedisConnection connection{internal::Socket(), "", {}};
   internal::Descriptor server;
 };
 

@@ -14,10 +14,6 @@
 #include <type_traits>
 #include <utility>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 namespace skald {
 
 /// A cache line; also the widest vector and one row of a packed panel.
@@ -29,8 +25,8 @@ inline constexpr size_t kHugePage = size_t{2} << 20;
 
 /// Asks the system for huge pages. Matrices of many megabytes are read with large strides; with pages of 4 KB, address
 /// translation would take much of that time. This is only a hint: systems without huge pages, or with none free, use
-/// small ones.
-void AskForHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes);
+/// small ones. Only Linux takes it; Windows gives huge pages only to users with a privilege, macOS as it pleases.
+void AskForHugePages(void* memory, size_t bytes);
 
 }  // namespace internal
 

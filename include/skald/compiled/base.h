@@ -25,6 +25,7 @@
 #include "skald/base/numbers/detail/numeric.h"
 #include "skald/base/numbers/detail/rope.h"
 #include "skald/base/ranks/detail/communicator.h"
+#include "skald/base/sockets/detail/socket.h"
 #include "skald/base/text/detail/marked_text.h"
 #include "skald/base/text/detail/message.h"
 #include "skald/base/text/detail/printable.h"

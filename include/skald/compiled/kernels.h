@@ -11,6 +11,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/dispatch.h"
+#include "skald/kernels/simd/detail/amx_support.h"
 
 namespace skald {
 

@@ -10,11 +10,6 @@
 #include <cstdint>
 #include <vector>
 
-#if defined(__linux__)
-#include <sched.h>
-#include <unistd.h>
-#endif
-
 #include "skald/base/ranks/rank_share.h"
 
 namespace skald {
@@ -31,27 +26,10 @@ struct Cpu {
 /// enough of them; none if there are fewer CPUs than ranks. Throws std::bad_alloc.
 std::vector<int> CpusOfRank(std::vector<Cpu> cpus, const RankShare& on_this_machine);
 
-namespace internal {
-
-/// As many threads as a rank can have where it is not bound.
-uint32_t ThreadsUnbound(const RankShare& on_this_machine);
-
-#if defined(__linux__)
-
-#endif
-
-}  // namespace internal
-
-// Binds this process to its share of the CPUs that it may use, before it starts threads. If it is bound to some of them
-// already, and these are enough for as many threads, changes nothing; 0: for its share of all. Returns how many threads
-// keep its CPUs busy. Binds nothing if the system reports no CPUs. Throws std::bad_alloc.
-#if defined(__linux__)
+/// Binds this process to its share of the CPUs that it may use, before it starts threads. If it is bound to some of
+/// them already, and these are enough for as many threads, changes nothing; 0: for its share of all. Returns how many
+/// threads keep its CPUs busy. Binds nothing if the system reports no CPUs, or is not Linux. Throws std::bad_alloc.
 uint32_t KeepToShare(const RankShare& on_this_machine, uint32_t threads);
-#else
-inline uint32_t KeepToShare(const RankShare& on_this_machine, uint32_t) {
-  return internal::ThreadsUnbound(on_this_machine);
-}
-#endif
 
 }  // namespace skald
 

@@ -7,6 +7,10 @@
 
 #include "skald/base/aligned_buffer.h"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include "skald/base/inline.h"
 
 namespace skald {

@@ -8,8 +8,8 @@
 namespace skald {
 
 /// Lowers the priority of the calling thread: it gets a small part of the processor time while threads of normal
-/// priority want it, and all free time otherwise. Only Linux has a priority for each thread; on other systems nothing
-/// changes.
+/// priority want it, and all free time otherwise. Linux, macOS and Windows have a priority for each thread; on other
+/// systems nothing changes.
 void LowerThreadPriority() noexcept;
 
 }  // namespace skald

@@ -16,10 +16,6 @@
 #include <thread>
 #include <vector>
 
-#if defined(__unix__) || defined(__APPLE__)
-#include <unistd.h>
-#endif
-
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"

@@ -8,11 +8,6 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 #define SKALD_HAS_AMX 1
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cstdint>
 #else
 #define SKALD_HAS_AMX 0
 #endif
@@ -20,34 +15,14 @@
 namespace skald {
 
 #if SKALD_HAS_AMX
-
-namespace internal {
-
-/// Intel 64 Software Developer's Manual, volume 1, chapter 18; Linux: Documentation/arch/x86/xstate.rst.
-inline bool RequestAmx() {
-  constexpr uint32_t kNeeded = 1u << 22 | 1u << 24 | 1u << 25;  // CPUID leaf 7, EDX: AMX-BF16, AMX-TILE, AMX-INT8
-  uint32_t a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kNeeded) != kNeeded) return false;
-  constexpr uint32_t kOsSavesBit = 1u << 27;  // CPUID leaf 1, ECX: XGETBV may be used
-  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kOsSavesBit) == 0) return false;
-  constexpr uint32_t kTileStateBits = 3u << 17;
-  uint32_t enabled, high;
-  __asm__ volatile("xgetbv" : "=a"(enabled), "=d"(high) : "c"(0));
-  if ((enabled & kTileStateBits) != kTileStateBits) return false;
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
-  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
-}  // namespace internal
-
 /// The permission is per process and its availability per machine, so one request is enough. Thread-safe.
-inline bool HaveAmx() {
-  static const bool granted = internal::RequestAmx();
-  return granted;
-}
-
+bool HaveAmx();
 #endif
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/kernels/simd/detail/amx_support.h"
+#endif
 
 #endif  // SKALD_KERNELS_SIMD_AMX_SUPPORT_H_

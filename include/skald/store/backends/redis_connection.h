@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RedisConnection: one connection to a Redis server, with one command at a time. hiredis connects, formats commands and
-// parses answers (redis_reader.h). Sending and receiving, with their time limits, are implemented here: with hiredis a
-// server that went away would end the process with a signal.
+// RedisConnection: one connection to a Redis server, with one command at a time. hiredis formats commands and parses
+// answers (redis_reader.h). Sockets, with their time limits, are our own (base/sockets/): with hiredis a server that
+// went away would end the process with a signal.
 
 #ifndef SKALD_STORE_BACKENDS_REDIS_CONNECTION_H_
 #define SKALD_STORE_BACKENDS_REDIS_CONNECTION_H_
-
-#include <sys/time.h>
 
 #include <chrono>
 #include <cstddef>
@@ -19,8 +17,8 @@
 #include <string_view>
 #include <utility>
 
-#include "skald/base/files/system_call.h"
 #include "skald/base/result.h"
+#include "skald/base/sockets/socket.h"
 #include "skald/store/backends/redis_options.h"
 #include "skald/store/backends/redis_reader.h"
 #include "skald/store/backends/timed_socket.h"
@@ -45,7 +43,7 @@ class RedisConnection {
   static Result<RedisConnection> Open(const RedisOptions& options, Clock::time_point deadline);
 
   /// Uses a socket that is connected. Errors contain `name`.
-  RedisConnection(Descriptor socket, std::string name, std::chrono::milliseconds answer_timeout)
+  RedisConnection(Socket socket, std::string name, std::chrono::milliseconds answer_timeout)
       : name_(std::move(name)), answer_timeout_(answer_timeout), socket_(std::move(socket), answer_timeout) {}
 
   /// The time by which all later calls must be done.
@@ -71,9 +69,7 @@ class RedisConnection {
 
   static std::string NameOf(const RedisOptions& options);
 
-  static timeval ToTimeval(std::chrono::milliseconds time);
-
-  static Result<Descriptor> Connect(const RedisOptions& options);
+  static Result<Socket> Connect(const RedisOptions& options);
 
 #if defined(SKALD_HAS_TLS)
   Result<void> Encrypt(const RedisOptions& options);
@@ -104,8 +100,8 @@ class RedisConnection {
   /// The error if bytes came, or the connection ended, before a command was sent.
   Failure NotQuiet(std::string_view command);
 
-  /// The error if `command` got no answer; `code` is the system's error if there is one.
-  Failure NoAnswer(std::string_view command, Outcome outcome, int code);
+  /// The error if `command` got no answer.
+  Failure NoAnswer(std::string_view command, Outcome outcome);
 
   /// The server's own error. It begins with a code in capitals.
   Failure Refusal(std::string_view command, std::string_view text) const;

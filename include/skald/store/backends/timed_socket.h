@@ -6,16 +6,13 @@
 #ifndef SKALD_STORE_BACKENDS_TIMED_SOCKET_H_
 #define SKALD_STORE_BACKENDS_TIMED_SOCKET_H_
 
-#include <sys/socket.h>
-#include <sys/types.h>
-
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <span>
+#include <system_error>
 #include <utility>
 
-#include "skald/base/files/system_call.h"
+#include "skald/base/sockets/socket.h"
 
 namespace skald::internal {
 
@@ -29,10 +26,10 @@ class TimedSocket {
     kSilent,  ///< for as long as `silence`
     kLate,    ///< the deadline has passed
     kClosed,  ///< by the peer
-    kBroken,  ///< errno says how
+    kBroken,  ///< error() says how
   };
 
-  explicit TimedSocket(Descriptor socket = Descriptor(), std::chrono::milliseconds silence = {})
+  explicit TimedSocket(Socket socket = Socket(), std::chrono::milliseconds silence = {})
       : socket_(std::move(socket)), silence_(silence) {}
 
   /// The time by which all later calls must be done.
@@ -44,14 +41,22 @@ class TimedSocket {
   Outcome Receive(std::span<std::byte>& bytes);
 
   /// Whether there is nothing to receive: the peer has neither sent anything nor closed the connection.
-  bool IsQuiet() const;
+  bool IsQuiet() const { return socket_.IsQuiet(); }
+
+  /// Why the last call that returned kBroken did.
+  std::error_code error() const { return error_; }
+
+  /// Returns kBroken, for a reason of the caller's.
+  Outcome Break(std::error_code error) {
+    error_ = error;
+    return Outcome::kBroken;
+  }
 
  private:
-  static bool IsForLater() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+  Outcome WaitFor(Socket::Event event);
 
-  Outcome WaitFor(short events) const;
-
-  Descriptor socket_;
+  Socket socket_;
+  std::error_code error_;
   std::chrono::milliseconds silence_;
   Clock::time_point deadline_ = Clock::time_point::max();
 };

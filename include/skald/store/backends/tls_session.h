@@ -67,7 +67,7 @@ class TlsSession {
 
   bool Feed(std::span<const std::byte> bytes);
 
-  static Outcome Broken();
+  static Outcome Broken(TimedSocket& socket);
 
   /// Why the handshake failed.
   std::string WhyNot() const;

@@ -7,24 +7,12 @@
 
 #include "skald/base/threads/priority.h"
 
-#if defined(__linux__)
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 #include "skald/base/inline.h"
+#include "skald/base/threads/detail/system.h"
 
 namespace skald {
 
-SKALD_INLINE void LowerThreadPriority() noexcept {
-#if defined(__linux__)
-  constexpr int kLower = 10;  // a tenth of the weight
-  const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
-  // An error is ignored: the thread works at the old priority too.
-  (void)::setpriority(PRIO_PROCESS, thread, ::getpriority(PRIO_PROCESS, thread) + kLower);
-#endif
-}
+SKALD_INLINE void LowerThreadPriority() noexcept { internal::LowerPriorityOfThisThread(); }
 
 }  // namespace skald
 

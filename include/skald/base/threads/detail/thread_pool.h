@@ -10,6 +10,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/detail/system.h"
 #include "skald/base/threads/pause.h"
 
 namespace skald {
@@ -48,13 +49,7 @@ SKALD_INLINE bool ThreadPool::StartThread() {
       .has_value();
 }
 
-SKALD_INLINE int64_t ThreadPool::ThisProcess() {
-#if defined(__unix__) || defined(__APPLE__)
-  return ::getpid();
-#else
-  return 0;
-#endif
-}
+SKALD_INLINE int64_t ThreadPool::ThisProcess() { return internal::ProcessNumber(); }
 
 SKALD_INLINE void ThreadPool::Publish(uint32_t num_tasks, const TaskRef& task) {
   const uint64_t run = (state_.load() / kRun + 1) * kRun;

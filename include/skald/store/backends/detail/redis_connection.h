@@ -7,14 +7,11 @@
 
 #include "skald/store/backends/redis_connection.h"
 
-#include <fcntl.h>
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <memory>
-#include <system_error>
 #include <vector>
 
 #include "skald/base/inline.h"
@@ -24,9 +21,6 @@ namespace skald {
 
 namespace internal {
 
-struct FreeRedisContext {
-  void operator()(redisContext* context) const { redisFree(context); }
-};
 struct FreeRedisCommand {
   void operator()(char* command) const { redisFreeCommand(command); }
 };
@@ -71,23 +65,9 @@ SKALD_INLINE std::string RedisConnection::NameOf(const RedisOptions& options) {
   return "Redis server " + options.host + ":" + std::to_string(options.port);
 }
 
-SKALD_INLINE timeval RedisConnection::ToTimeval(std::chrono::milliseconds time) {
-  timeval value{};
-  value.tv_sec = static_cast<decltype(value.tv_sec)>(time.count() / 1000);
-  value.tv_usec = static_cast<decltype(value.tv_usec)>(time.count() % 1000 * 1000);
-  return value;
-}
-
-SKALD_INLINE Result<Descriptor> RedisConnection::Connect(const RedisOptions& options) {
-  const std::unique_ptr<redisContext, FreeRedisContext> context(
-      redisConnectWithTimeout(options.host.c_str(), options.port, ToTimeval(options.connect_timeout)));
-  const std::string name = NameOf(options);
-  if (context == nullptr) return OutOfMemory(name);
-  if (context->err != 0) {
-    return Fail(ErrorCode::kFailedPrecondition, name + ": cannot connect: " + context->errstr);
-  }
-  Descriptor socket(::fcntl(context->fd, F_DUPFD_CLOEXEC, 0));
-  if (socket.get() < 0) return SystemFailure(name);
+SKALD_INLINE Result<Socket> RedisConnection::Connect(const RedisOptions& options) {
+  auto socket = Socket::Connect(options.host, options.port, Clock::now() + options.connect_timeout);
+  if (!socket) return Annotate(NameOf(options) + ": cannot connect", socket);
   return socket;
 }
 
@@ -136,7 +116,7 @@ SKALD_INLINE Result<void> RedisConnection::Send(std::initializer_list<std::strin
   if (length < 0) return OutOfMemory(name_);
   const std::unique_ptr<char, FreeRedisCommand> command(formatted);
   const Outcome sent = SendBytes(std::as_bytes(std::span(formatted, static_cast<size_t>(length))));
-  if (sent != Outcome::kDone) return NoAnswer(*arguments.begin(), sent, errno);
+  if (sent != Outcome::kDone) return NoAnswer(*arguments.begin(), sent);
   return {};
 }
 
@@ -153,7 +133,7 @@ SKALD_INLINE Result<RedisReply> RedisConnection::Receive(std::string_view comman
                                             std::to_string(most_bytes) + " bytes");
     }
     std::span<std::byte> received(buffer);
-    if (const Outcome got = ReceiveBytes(received); got != Outcome::kDone) return NoAnswer(command, got, errno);
+    if (const Outcome got = ReceiveBytes(received); got != Outcome::kDone) return NoAnswer(command, got);
     if (!reader_.Feed({reinterpret_cast<const char*>(received.data()), received.size()})) return OutOfMemory(name_);
     bytes += received.size();
   }
@@ -168,7 +148,7 @@ SKALD_INLINE Failure RedisConnection::NotQuiet(std::string_view command) {
   return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection was closed, or had unexpected data");
 }
 
-SKALD_INLINE Failure RedisConnection::NoAnswer(std::string_view command, Outcome outcome, int code) {
+SKALD_INLINE Failure RedisConnection::NoAnswer(std::string_view command, Outcome outcome) {
   std::string why;
   if (outcome == Outcome::kSilent) {
     why = "silence for " + std::to_string(answer_timeout_.count()) + " ms";
@@ -177,7 +157,7 @@ SKALD_INLINE Failure RedisConnection::NoAnswer(std::string_view command, Outcome
   } else {
     is_lost_ = true;
     why = outcome == Outcome::kClosed ? "the server closed the connection"
-                                      : "the connection broke: " + std::generic_category().message(code);
+                                      : "the connection broke: " + socket_.error().message();
   }
   return Fail(ErrorCode::kFailedPrecondition, About(command) + why);
 }

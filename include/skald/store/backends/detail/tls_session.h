@@ -7,7 +7,6 @@
 
 #include "skald/store/backends/tls_session.h"
 
-#include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -16,8 +15,10 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <system_error>
 
 #include "skald/base/inline.h"
+#include "skald/base/sockets/socket.h"
 
 namespace skald {
 
@@ -75,7 +76,7 @@ SKALD_INLINE TlsSession::Outcome TlsSession::Send(TimedSocket& socket, std::span
       if (const Outcome sent = Flush(socket); sent != Outcome::kDone) return sent;
       continue;
     }
-    if (SSL_get_error(ssl_.get(), written) != SSL_ERROR_WANT_READ) return Broken();
+    if (SSL_get_error(ssl_.get(), written) != SSL_ERROR_WANT_READ) return Broken(socket);
     if (const Outcome got = Fill(socket); got != Outcome::kDone) return got;
   }
   return Outcome::kDone;
@@ -91,7 +92,7 @@ SKALD_INLINE TlsSession::Outcome TlsSession::Receive(TimedSocket& socket, std::s
     }
     const int state = SSL_get_error(ssl_.get(), read);
     if (state == SSL_ERROR_ZERO_RETURN) return Outcome::kClosed;
-    if (state != SSL_ERROR_WANT_READ) return Broken();
+    if (state != SSL_ERROR_WANT_READ) return Broken(socket);
     if (const Outcome sent = Flush(socket); sent != Outcome::kDone) return sent;
     if (const Outcome got = Fill(socket); got != Outcome::kDone) return got;
   }
@@ -134,10 +135,7 @@ SKALD_INLINE Result<void> TlsSession::UseOwn(SSL_CTX* context, const TlsOptions&
 }
 
 SKALD_INLINE bool TlsSession::ExpectHost(const std::string& host) {
-  in6_addr address;
-  const bool is_address =
-      ::inet_pton(AF_INET, host.c_str(), &address) == 1 || ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
-  if (is_address) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host.c_str()) == 1;
+  if (Socket::IsAddress(host)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host.c_str()) == 1;
   return SSL_set1_host(ssl_.get(), host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl_.get(), host.c_str()) == 1;
 }
 
@@ -155,7 +153,7 @@ SKALD_INLINE TlsSession::Outcome TlsSession::Fill(TimedSocket& socket) {
   std::array<std::byte, kRecord> room;
   std::span<std::byte> bytes(room);
   const Outcome got = socket.Receive(bytes);
-  if (got == Outcome::kDone && !Feed(bytes)) return Broken();
+  if (got == Outcome::kDone && !Feed(bytes)) return Broken(socket);
   return got;
 }
 
@@ -164,9 +162,8 @@ SKALD_INLINE bool TlsSession::Feed(std::span<const std::byte> bytes) {
          static_cast<int>(bytes.size());
 }
 
-SKALD_INLINE TlsSession::Outcome TlsSession::Broken() {
-  errno = EPROTO;
-  return Outcome::kBroken;
+SKALD_INLINE TlsSession::Outcome TlsSession::Broken(TimedSocket& socket) {
+  return socket.Break(std::make_error_code(std::errc::protocol_error));
 }
 
 SKALD_INLINE std::string TlsSession::WhyNot() const {
