@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "doctest/doctest.h"
+#include "skald/base/mathematics/near_sin_cos.h"
 #include "skald/base/mathematics/portable_exp.h"
 #include "skald/base/mathematics/portable_log.h"
 #include "skald/base/mathematics/portable_pow.h"
@@ -40,6 +41,30 @@ TEST_CASE("sine is odd and cosine even") {
     CHECK(PortableSinCos(-x).cos == cos);
   }
   CHECK(std::signbit(PortableSinCos(-0.0).sin));
+}
+
+TEST_CASE("near sines and cosines are as near as they say, and are so but where they are beyond reach") {
+  const auto is_within = [](double found, double expected) {
+    return std::abs(found - expected) <= kSinCosNearness * std::abs(expected);
+  };
+  int asked = 0, near = 0;
+  const auto check = [&](double x) {
+    const NearSinAndCos found = NearSinCos(x);
+    const SinAndCos exact = PortableSinCos(x);
+    ++asked, near += found.is_near ? 1 : 0;
+    if (found.is_near && is_within(found.sin, exact.sin) && is_within(found.cos, exact.cos)) return;
+    CHECK_MESSAGE(!found.is_near, x);
+  };
+  for (int i = 1; i <= 200000; ++i) {
+    check(0x1p-40 * std::pow(2.0, i * 3.1e-4));         // to 2^22, evenly in the exponent
+    check(-0.7310585786300049 * i);                     // the fraction of a quarter turn is evenly spread
+    check(1.5707963267948966 * (i * 13) * (1 + 1e-9));  // near whole quarter turns
+  }
+  CHECK(near == asked);
+  for (const double x : {0.0, 0x1p-41, 1.5707963267948966, 0x1.0p23, 1e300, kInfinity, -kInfinity}) {
+    CHECK_MESSAGE(!NearSinCos(x).is_near, x);
+  }
+  for (const auto& value : exact::kSinCosValues) check(value.x);
 }
 
 // C fixes zeros, infinities and NaNs, so its library has the same ones everywhere.

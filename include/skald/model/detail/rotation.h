@@ -8,6 +8,7 @@
 #include "skald/model/rotation.h"
 
 #include "skald/base/inline.h"
+#include "skald/base/mathematics/near_sin_cos.h"
 #include "skald/base/mathematics/portable_sin_cos.h"
 #include "skald/base/threads/float_environment.h"
 
@@ -19,11 +20,20 @@ SKALD_INLINE Rotation::Rotation(const RopeSpec& rope, size_t rotary_dim)
   for (size_t pair = 0; pair < pairs_; ++pair) frequencies_[pair] = RopeFrequency(rope, pair, rotary_dim);
 }
 
+// The floats of an angle are those of PortableSinCos. Where both ends of the range in which it may lie round to the
+// same float, the costly function need not be asked.
 SKALD_INLINE void Rotation::Write(double position, double factor, float* cos, float* sin) const {
+  constexpr double kBelow = 1.0 - 2 * kSinCosNearness, kAbove = 1.0 + 2 * kSinCosNearness;
+  const auto round = [factor](double value) { return static_cast<float>(factor * value); };
   for (size_t pair = 0; pair < pairs(); ++pair) {
-    const SinAndCos turned = PortableSinCos(position * frequencies_[pair]);
-    cos[pair] = static_cast<float>(factor * turned.cos);
-    sin[pair] = static_cast<float>(factor * turned.sin);
+    const double angle = position * frequencies_[pair];
+    const NearSinAndCos near = NearSinCos(angle);
+    cos[pair] = round(near.cos * kBelow);
+    sin[pair] = round(near.sin * kBelow);
+    if (near.is_near && cos[pair] == round(near.cos * kAbove) && sin[pair] == round(near.sin * kAbove)) continue;
+    const SinAndCos exact = PortableSinCos(angle);
+    cos[pair] = round(exact.cos);
+    sin[pair] = round(exact.sin);
   }
 }
 
