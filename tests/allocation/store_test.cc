@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "skald/store/snapshots/snapshot.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/allocation/the_model.h"
+#include "tests/support/long_tests.h"
 #include "tests/support/small_models.h"
 #include "tests/support/temporary_folder.h"
 
@@ -113,34 +116,28 @@ struct Prompts : Scene {
       *PromptCache::Create(pool, kIdentity, {.max_bytes = uint64_t{4} << 20}, {store});
 };
 
+// Calls and looks of the snapshots below.
+constexpr auto kSave = [](auto& scene) { return SaveSnapshot(scene.cache, kIdentity, kNotes, scene.store); };
+constexpr auto kLoad = [](auto& scene) { return LoadSnapshot(scene.store, scene.key, kIdentity, scene.pool); };
+// The snapshot is whole: it can be loaded, and goes on as the conversation does.
+constexpr auto kLoads = [](auto& scene, const Result<ChunkKey>& key) {
+  const auto snapshot = LoadSnapshot(scene.store, *key, kIdentity, scene.pool);
+  REQUIRE(snapshot);
+  return key->ToHex() + scene.GoOn(snapshot->cache);
+};
+constexpr auto kGoesOn = [](auto& scene, const Result<Snapshot>& snapshot) {
+  return scene.GoOn(snapshot->cache) + BytesIn(snapshot->notes.user);
+};
+
 SKALD_LAW("a snapshot is saved and loaded, or there is an error, whichever allocation fails", small) {
   using InMemory = Stored<MemoryStore>;
-  using InFolder = Stored<FolderStore>;
   const std::string& name = small.name;
-  const auto save = [](auto& scene) { return SaveSnapshot(scene.cache, kIdentity, kNotes, scene.store); };
-  const auto load = [](auto& scene) { return LoadSnapshot(scene.store, scene.key, kIdentity, scene.pool); };
-  // The snapshot is whole: it can be loaded, and goes on as the conversation does.
-  const auto loads = [](auto& scene, const Result<ChunkKey>& key) {
-    const auto snapshot = LoadSnapshot(scene.store, *key, kIdentity, scene.pool);
-    REQUIRE(snapshot);
-    return key->ToHex() + scene.GoOn(snapshot->cache);
-  };
-  const auto goes_on = [](auto& scene, const Result<Snapshot>& snapshot) {
-    return scene.GoOn(snapshot->cache) + BytesIn(snapshot->notes.user);
-  };
   FailEachAllocation(
-      name + ": SaveSnapshot to memory", [&] { return std::make_unique<InMemory>(small, false, kUnlimited); }, save,
-      loads);
+      name + ": SaveSnapshot to memory", [&] { return std::make_unique<InMemory>(small, false, kUnlimited); }, kSave,
+      kLoads);
   FailEachAllocation(
-      name + ": SaveSnapshot to a folder", [&] { return std::make_unique<InFolder>(small, false); }, save, loads);
-  FailEachAllocation(
-      name + ": SaveSnapshot to a folder that has it", [&] { return std::make_unique<InFolder>(small, true); }, save,
-      loads);
-  FailEachAllocation(
-      name + ": LoadSnapshot from memory", [&] { return std::make_unique<InMemory>(small, true, kUnlimited); }, load,
-      goes_on);
-  FailEachAllocation(
-      name + ": LoadSnapshot from a folder", [&] { return std::make_unique<InFolder>(small, true); }, load, goes_on);
+      name + ": LoadSnapshot from memory", [&] { return std::make_unique<InMemory>(small, true, kUnlimited); }, kLoad,
+      kGoesOn);
 
   for (const ChunkCodec codec : {ChunkCodec::kNone, ChunkCodec::kSplitZstd, ChunkCodec::kInt8Zstd}) {
     const Scene sample(small);
@@ -152,12 +149,38 @@ SKALD_LAW("a snapshot is saved and loaded, or there is an error, whichever alloc
         [&](Scene&, const Result<void>&) { return BytesIn(bytes); });
     FailEachAllocation(
         name + ": LoadSnapshot from a buffer", [&] { return std::make_unique<Scene>(small); },
-        [&](Scene& scene) { return LoadSnapshot(std::span<const std::byte>(bytes), kIdentity, scene.pool); }, goes_on);
+        [&](Scene& scene) { return LoadSnapshot(std::span<const std::byte>(bytes), kIdentity, scene.pool); }, kGoesOn);
     FailEachAllocation(
         name + ": SnapshotBytes", [&] { return std::make_unique<Scene>(small); },
         [&](Scene& scene) { return SnapshotBytes(scene.cache, kIdentity, kNotes, {.codec = codec}); },
         [](Scene&, const Result<uint64_t>& counted) { return std::to_string(*counted); });
   }
+}
+
+// Folders and files do not know what is saved, so two models are enough: with states, and without.
+void ForEachKindOfState(void (*law)(const SmallModel& small)) {
+  if (LongTests()) return ForEachSmallModel(law);
+  for (const std::string_view name : {"all-features", "hybrid"}) law(SmallModelNamed(name));
+}
+
+void FailEachInFolder(const SmallModel& small) {
+  using InFolder = Stored<FolderStore>;
+  const std::string& name = small.name;
+  FailEachAllocation(
+      name + ": SaveSnapshot to a folder", [&] { return std::make_unique<InFolder>(small, false); }, kSave, kLoads);
+  FailEachAllocation(
+      name + ": SaveSnapshot to a folder that has it", [&] { return std::make_unique<InFolder>(small, true); }, kSave,
+      kLoads);
+  FailEachAllocation(
+      name + ": LoadSnapshot from a folder", [&] { return std::make_unique<InFolder>(small, true); }, kLoad, kGoesOn);
+}
+
+TEST_CASE("a snapshot in a folder is saved and loaded, or there is an error, whichever allocation fails") {
+  ForEachKindOfState(&FailEachInFolder);
+}
+
+void FailEachInFile(const SmallModel& small) {
+  const std::string& name = small.name;
   FailEachAllocation(
       name + ": SaveSnapshot to a file", [&] { return std::make_unique<InFile>(small); },
       [](InFile& scene) -> Result<void> {
@@ -188,7 +211,11 @@ SKALD_LAW("a snapshot is saved and loaded, or there is an error, whichever alloc
         if (!source) return Failure(source.error());
         return LoadSnapshot(ByteSourceRef(*source), kIdentity, scene.pool);
       },
-      [&](InFile& scene, const Result<Snapshot>& snapshot) { return goes_on(scene, snapshot); });
+      kGoesOn);
+}
+
+TEST_CASE("a snapshot in a file is saved and loaded, or there is an error, whichever allocation fails") {
+  ForEachKindOfState(&FailEachInFile);
 }
 
 // Some chunks of one size in a store.
