@@ -5,6 +5,7 @@
 import base64
 import json
 import os
+import re
 import struct
 import sys
 import unittest
@@ -252,6 +253,40 @@ class OtherApis(unittest.TestCase):
             self.assertEqual((status, headers["Content-Type"]), (200, kind + "; charset=utf-8"))
             body.decode()
         self.assertEqual(server.request("GET", "/api.js")[0], 404)
+
+    def test_the_page_runs_nothing_from_elsewhere(self):
+        _, headers, page = server.request("GET", "/")
+        policy = dict(rule.split(" ", 1) for rule in headers["Content-Security-Policy"].split("; "))
+        self.assertEqual(policy.pop("default-src"), "'none'")
+        self.assertEqual(policy.pop("img-src"), "'self' data:")
+        self.assertEqual(set(policy.values()), {"'self'", "'none'"})
+        for place in re.findall(rb'(?:src|href)="([^"]*)"', page):
+            self.assertRegex(place, rb"^(#[a-z-]*|[a-z/-]+\.[a-z]+)$")
+
+    def test_libraries_of_the_page(self):
+        status, headers, licences = server.request("GET", "/libraries/LICENSES.txt")
+        if status == 404:
+            self.skipTest("the program was built without the page's libraries")
+        self.assertEqual(headers["Content-Type"], "text/plain; charset=utf-8")
+        for name in ("markdown-it", "linkify-it", "dompurify", "cdn-assets", "katex"):
+            self.assertRegex(licences.decode(), rf"=== \S*{name} \d")
+        style = server.request("GET", "/libraries/katex.css")[2].decode()
+        fonts = sorted(set(re.findall(r"url\((fonts/[\w-]+\.woff2)\)", style)))
+        self.assertGreater(len(fonts), 10)
+        total = len(licences)
+        for path in ["markdown-it.js", "purify.js", "highlight.js", "katex.js", "katex.css", *fonts]:
+            status, headers, body = server.request("GET", "/libraries/" + path)
+            self.assertEqual(status, 200, path)
+            if path.startswith("fonts/"):
+                self.assertEqual((headers["Content-Type"], body[:4]), ("font/woff2", b"wOF2"))
+            total += len(body)
+        self.assertLess(total, 1_000_000)
+
+    def test_files_that_the_browser_has_are_not_sent_again(self):
+        tag = server.request("GET", "/app.js")[1]["ETag"]
+        status, headers, body = server.request("GET", "/app.js", headers={"If-None-Match": tag})
+        self.assertEqual((status, headers["ETag"], body), (304, tag, b""))
+        self.assertEqual(server.request("GET", "/app.js", headers={"If-None-Match": '"other"'})[0], 200)
 
     def test_information(self):
         health = server.get("/health")[1]

@@ -229,7 +229,7 @@ std::unique_ptr<Exchange> Router::AnswerPlain(const HttpRequest& head, const Vis
   if (is_get && path.empty())
     return std::make_unique<WholeAnswer>("", HttpHead{308, "text/plain", {{"Location", head.path + "/"}}});
   const PageFile* const file = is_get ? FindPageFile(path) : nullptr;
-  return file == nullptr ? nullptr : AnswerWith(*file);
+  return file == nullptr ? nullptr : AnswerWith(*file, head);
 }
 
 std::unique_ptr<Exchange> Router::Preflight() const {

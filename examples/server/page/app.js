@@ -3,14 +3,21 @@
 // The page: what is open, what its buttons do. The server holds the conversations; the address names the one shown.
 import * as api from './talk/api.js';
 import {Branches} from './talk/branches.js';
-import {Connection} from './view/connection.js';
 import {Conversation} from './talk/conversation.js';
+import {splitFiles, withFiles} from './talk/files.js';
+import * as records from './talk/records.js';
+import {Texts, titleFor} from './talk/texts.js';
+import {exported, imported} from './talk/transfer.js';
+import {Attachments} from './view/attachments.js';
+import {Connection} from './view/connection.js';
+import {ConversationList, joinTitle, splitTitle} from './view/conversation_list.js';
 import {announce, ask, element, find, growing, isTouch, saveFile, sayer, setIcon} from './view/elements.js';
 import * as settings from './settings.js';
 import {watchTokens} from './view/tokens.js';
 import {Transcript} from './view/transcript.js';
 
-const kTitleLength = 60;
+const kMostNamed = 30;
+const kMostSearched = 500;
 
 const opened = new Map();
 const visited = new Map();
@@ -26,12 +33,21 @@ const transcript = new Transcript({
   actions: {
     edit: (index, text) => attempt(() => answerInBranch(index, [{role: 'user', content: text}])),
     again: index => attempt(() => answerInBranch(index, [])),
+    goOn: () => attempt(() => answer(current, conversation => conversation.goOn(settings.choices()))),
+    change: (index, text) => attempt(() => changeInBranch(index, text)),
     go: (id, index, step) => attempt(() => goToBranch(id, index, step)),
     alternatives: index => (current ? branches.alternatives(current.id, index) : {index: 0, ids: []}),
   },
 });
 const prompt = find('#prompt');
 const fitPrompt = growing(prompt, () => send());
+
+const attachments = new Attachments({
+  list: find('#attached'), button: find('#attach'), input: find('#attach-files'), area: find('main'),
+  onchange: () => drawComposer(), onfailure: text => showFailure(text),
+});
+const texts = new Texts();
+const list = new ConversationList(find('#conversations'), find('#search'));
 
 const connection = new Connection(find('#connection'), () => {
   drawComposer();
@@ -67,27 +83,37 @@ async function refresh() {
   branches = new Branches(await api.list(), visited);
   drawList();
   transcript.update();
+  await read(newest().filter(({title}) => !title).slice(0, kMostNamed));
+}
+
+const newest = () => [...branches.conversations.values()].sort((a, b) => b.updated - a.updated);
+
+async function read(conversations) {
+  if (conversations.length === 0) return;
+  await texts.read(conversations);
+  drawList();
 }
 
 // Somebody else may have deleted it.
-function titleOf(id) {
+function fullTitleOf(id) {
   const family = branches.familyOf(id);
-  return (family.length && branches.conversations.get(branches.eldest(family)).title) || 'Untitled';
+  if (family.length === 0) return 'Untitled';
+  const holder = branches.conversations.get(branches.eldest(family));
+  return holder.title || texts.of(holder).title || 'Untitled';
 }
+
+const titleOf = id => splitTitle(fullTitleOf(id)).name;
 
 function drawList() {
   const updated = family => Math.max(...family.map(id => branches.conversations.get(id).updated));
   const families = [...branches.families.values()].sort((a, b) => updated(b) - updated(a));
-  const list = find('#conversations');
-  const focused = list.contains(document.activeElement) && document.activeElement.textContent;
-  list.replaceChildren(...families.map(family => {
+  list.show(families.map(family => {
     const isCurrent = family.includes(current?.id);
-    const busy = family.some(id => opened.get(id)?.answering);
     const id = isCurrent ? current.id : branches.latest(family);
-    return element('li', {}, element('a', {href: `#${id}`, 'aria-current': isCurrent ? 'page' : null,
-                                           class: busy ? 'busy' : null}, titleOf(id)));
+    return {id, title: fullTitleOf(id), updated: updated(family), isCurrent,
+            text: family.map(other => texts.of({id: other}).text).join('\n'),
+            isBusy: family.some(other => opened.get(other)?.answering)};
   }));
-  if (focused) [...list.querySelectorAll('a')].find(link => link.textContent === focused)?.focus();
   find('#title').textContent = current ? titleOf(current.id) : 'New conversation';
   document.title = current ? `${titleOf(current.id)} \u2013 Skald` : 'Skald';
 }
@@ -99,7 +125,7 @@ function adopt(told, messages) {
   opened.set(conversation.id, conversation);
   const say = {};
   conversation.onchange = what => {
-    if (what === 'messages') say.text ??= sayer();
+    if (what === 'messages') say.text ??= sayer(conversation.messages.at(-1)?.content.length ?? 0);
     if (conversation !== current) return what === 'text' ? undefined : drawList();
     const answer = conversation.messages.at(-1);
     if (what === 'text') {
@@ -109,6 +135,7 @@ function adopt(told, messages) {
     if (what === 'end') {
       if (answer?.role === 'assistant') say.text?.(answer.content, true);
       say.text = null;
+      records.keep(conversation);
     }
     transcript.update();
     drawAll();
@@ -143,7 +170,7 @@ function drawComposer() {
   button.title = label;
   button.setAttribute('aria-label', label);
   button.classList.toggle('stop', answering);
-  button.disabled = !connection.ready || !(answering || prompt.value.trim());
+  button.disabled = !connection.ready || !(answering || prompt.value.trim() || attachments.files.length);
   setIcon(button.firstElementChild, answering ? 'stop' : 'send');
   drawState();
 }
@@ -171,10 +198,16 @@ function drawFailure() {
   return showFailure(unanswered ? 'This message has no answer.' : '', 'Answer it', retry);
 }
 
+function restore(content) {
+  const {text, files} = splitFiles(content);
+  prompt.value = text;
+  attachments.set(files);
+}
+
 // What never came to the server goes back to where it was written.
 function takeUnsent(conversation) {
   if (conversation !== current || !conversation.unsent) return;
-  if (!prompt.value) prompt.value = conversation.unsent;
+  if (!prompt.value) restore(conversation.unsent);
   conversation.unsent = '';
   fitPrompt();
   drawComposer();
@@ -195,7 +228,10 @@ async function show(id, {focus = true} = {}) {
     }
     // It may have begun an answer meanwhile.
     if (conversation?.answering === false) conversation.reconcile(told);
-    conversation ??= adopt(told, []);
+    if (!conversation) {
+      conversation = adopt(told, []);
+      await records.recall(conversation);
+    }
     if (conversation.unsent) conversation.failure = null;
   }
   // Another one was asked for meanwhile.
@@ -220,9 +256,10 @@ function present(conversation) {
 
 // ---- What one can do ----
 
-async function answer(conversation, messages) {
+/** `act` begins the answer, and promises its end. */
+async function answer(conversation, act) {
   begun = performance.now();
-  await conversation.answer(messages, settings.choices());
+  await act(conversation);
   takeUnsent(conversation);
   const {failure} = conversation;
   if (failure?.status === 0 || failure?.status === 503) await load();
@@ -230,33 +267,33 @@ async function answer(conversation, messages) {
   if (conversation === current) drawAll();
 }
 
+const say = messages => conversation => conversation.answer(messages, settings.choices());
+
 let starting = false;
 
 async function send() {
-  const text = prompt.value.trim();
-  if (!text || !connection.ready || starting || current?.answering) return;
+  const content = withFiles(prompt.value.trim(), attachments.files);
+  if (!content || !connection.ready || starting || current?.answering) return;
   starting = true;
-  prompt.value = '';
+  restore('');
   fitPrompt();
   await attempt(async () => {
     try {
-      if (!current) await begin(text);
+      if (!current) await begin(content);
     } catch (error) {
-      prompt.value = text;
+      restore(content);
       throw error;
     } finally {
       starting = false;
     }
     transcript.follows = true;
-    await answer(current, [{role: 'user', content: text}]);
+    await answer(current, say([{role: 'user', content}]));
   });
 }
 
-async function begin(text) {
-  const line = text.split('\n')[0];
-  const title = line.length > kTitleLength ? `${line.slice(0, kTitleLength - 1)}\u2026` : line;
+async function begin(content) {
   const system = settings.systemPrompt();
-  const told = await api.create(title, system ? [{role: 'system', content: system}] : []);
+  const told = await api.create(titleFor(content), system ? [{role: 'system', content: system}] : []);
   await refresh();
   present(adopt(told, []));
 }
@@ -268,7 +305,20 @@ async function answerInBranch(index, messages) {
   const told = await api.fork(from.id, index);
   await refresh();
   present(adopt(told, from.messages.slice(0, index)));
-  await answer(current, messages);
+  await answer(current, say(messages));
+}
+
+// A branch in which a message has another text. What follows an answer depends on it; what follows a system prompt stays.
+async function changeInBranch(index, text) {
+  const from = current;
+  await from.settled;
+  const {messages} = await api.open(from.id);
+  const changed = {...messages[index], content: text};
+  const isSystem = changed.role === 'system';
+  const told = await api.fork(from.id, index, [...(isSystem && !text ? [] : [changed]), ...(isSystem ? messages.slice(index + 1) : [])]);
+  await refresh();
+  present(adopt(told, from.messages.slice(0, index)));
+  records.keep(current);
 }
 
 async function retry() {
@@ -278,7 +328,7 @@ async function retry() {
   if (last.role === 'assistant' && last.content) return answerInBranch(index, []);
   // An answer without a word is no branch worth keeping.
   if (last.role === 'assistant') conversation.reconcile(await api.rewind(conversation.id, index));
-  return answer(conversation, []);
+  return answer(conversation, say([]));
 }
 
 async function goToBranch(id, index, step) {
@@ -291,9 +341,11 @@ async function goToBranch(id, index, step) {
 
 async function rename() {
   const holder = branches.eldest(branches.familyOf(current.id));
-  const title = await ask({title: 'Rename the conversation', action: 'Rename', input: {label: 'Title', value: titleOf(holder)}});
-  if (!title) return;
-  await api.rename(holder, title);
+  const {folder, name} = splitTitle(fullTitleOf(holder));
+  const given = await ask({title: 'Rename the conversation', action: 'Rename', inputs: [
+    {label: 'Title', value: name}, {label: 'Folder', value: folder, required: false, choices: list.folders}]});
+  if (!given) return;
+  await api.rename(holder, joinTitle({name: given[0], folder: given[1]}));
   await refresh();
 }
 
@@ -303,6 +355,7 @@ async function remove(ids, question) {
   for (const id of ids) {
     opened.get(id)?.stop();
     await api.remove(id);
+    records.forget(id);
     opened.delete(id);
   }
   const rest = family.filter(id => !ids.includes(id));
@@ -319,13 +372,14 @@ function removeAll() {
   return remove(family, {title: 'Delete the conversation?', text});
 }
 
-async function exportFile() {
+async function exportFile(kind) {
+  const {blob, extension} = await exported(kind, current.id, titleOf(current.id));
   const name = titleOf(current.id).replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '') || 'conversation';
-  saveFile(await api.exportState(current.id), `${name}.skald`);
+  saveFile(blob, `${name}.${extension}`);
 }
 
 async function importFile(file) {
-  const told = await api.importState(file);
+  const told = await imported(file);
   await refresh();
   await show(told.id);
 }
@@ -334,10 +388,10 @@ async function importFile(file) {
 
 settings.setUp();
 watchTokens(find('#scroller'));
-api.onUnauthorized(wrong => ask({
+api.onUnauthorized(async wrong => (await ask({
   title: 'This server asks for a key', text: wrong ? 'It does not know the key given.' : 'It is kept until you close this tab.',
-  action: 'Go on', input: {label: 'API key', type: 'password', pattern: '[!-~]+'},
-}));
+  action: 'Go on', inputs: [{label: 'API key', type: 'password', pattern: '[!-~]+'}],
+}))?.[0] ?? null);
 
 const sidebar = find('#sidebar');
 const closeSidebar = () => { if (sidebar.matches(':popover-open')) sidebar.hidePopover(); };
@@ -351,11 +405,12 @@ find('#import-file').addEventListener('change', event => {
   closeSidebar();
   if (file) attempt(() => importFile(file));
 });
-for (const [selector, action] of [['#rename', rename], ['#export', exportFile], ['#delete', removeAll],
-                                  ['#delete-branch', removeBranch]]) {
+for (const [selector, action] of [['#rename', rename], ['#export-markdown', () => exportFile('markdown')], ['#export-json', () => exportFile('json')],
+                                  ['#export', () => exportFile('state')], ['#delete', removeAll], ['#delete-branch', removeBranch]]) {
   onClick(selector, () => { find('#actions').hidePopover(); return action(); });
 }
-find('#conversations').addEventListener('click', closeSidebar);
+find('#search').addEventListener('input', () => attempt(() => read(newest().slice(0, kMostSearched))));
+find('#conversations').addEventListener('click', event => { if (event.target.closest('a')) closeSidebar(); });
 window.addEventListener('hashchange', () => attempt(() => show(location.hash.slice(1))));
 
 find('#skip').addEventListener('click', event => { event.preventDefault(); prompt.focus(); });

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cmake -DOUTPUT=page_bytes.h -DFILES="a;b" -P embed.cmake: writes the files as an array of C++. Files of other folders
-# are served by their names alone.
+# cmake -DOUTPUT=page_bytes.h -DFILES="a;b" -DLIBRARIES=FOLDER -P embed.cmake: writes the files as an array of C++, those
+# in FOLDER as /libraries/NAME. Files of other folders are served by their names alone.
 set(entries "")
 set(text "// Made by embed.cmake.\n#include \"server/page/page_files.h\"\n\nnamespace skald::serve {\n\n")
-set(types html text/html css text/css js text/javascript svg image/svg+xml json application/json)
+set(types html text/html css text/css js text/javascript svg image/svg+xml json application/json txt text/plain woff2
+  font/woff2)
 set(number 0)
 foreach(file IN LISTS FILES)
   file(RELATIVE_PATH name ${CMAKE_CURRENT_LIST_DIR} ${file})
-  if(name MATCHES "^\\.\\./")
+  file(RELATIVE_PATH name_in_libraries ${LIBRARIES} ${file})
+  if(NOT name_in_libraries MATCHES "^\\.\\./")
+    set(name libraries/${name_in_libraries})
+  elseif(name MATCHES "^\\.\\./")
     get_filename_component(name ${file} NAME)
   endif()
   get_filename_component(extension ${file} LAST_EXT)
@@ -16,15 +20,21 @@ foreach(file IN LISTS FILES)
   list(FIND types ${extension} place)
   math(EXPR place "${place} + 1")
   list(GET types ${place} type)
+  if(NOT type MATCHES "^font/")
+    string(APPEND type "; charset=utf-8")
+  endif()
   file(READ ${file} bytes HEX)
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
-  string(APPEND text "constexpr char kFile${number}[] = {${bytes}};\n")
+  # A text: compilers read a list of a million characters much more slowly.
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${bytes}")
+  string(APPEND text "constexpr char kFile${number}[] = \"${bytes}\";\n")
+  file(SHA256 ${file} hash)
+  string(SUBSTRING ${hash} 0 16 tag)
   set(path "/${name}")
   if(name STREQUAL "index.html")
     set(path "/")
   endif()
   string(APPEND entries
-    "    {\"${path}\", \"${type}; charset=utf-8\", {kFile${number}, sizeof(kFile${number})}},\n")
+    "    {\"${path}\", \"${type}\", \"\\\"${tag}\\\"\", {kFile${number}, sizeof(kFile${number}) - 1}},\n")
   math(EXPR number "${number} + 1")
 endforeach()
 string(APPEND text "\nconstexpr PageFile kPageFiles[] = {\n${entries}};\n\n}  // namespace skald::serve\n")

@@ -15,13 +15,15 @@ namespace skald::serve {
 struct PageFile {
   std::string_view path;  // "/" for the page itself
   std::string_view content_type;
+  std::string_view entity_tag;  // quoted, as headers have it
   std::string_view bytes;
 };
 
 // The file at a path, or null.
 const PageFile* FindPageFile(std::string_view path);
 
-std::unique_ptr<Exchange> AnswerWith(const PageFile& file);
+// Status 304 where the request says that the file is there already.
+std::unique_ptr<Exchange> AnswerWith(const PageFile& file, const HttpRequest& head);
 
 }  // namespace skald::serve
 

@@ -113,6 +113,8 @@ export const kAnyServer = {
     await person.until(() => document.querySelectorAll('.message').length === 2);
     assert.deepEqual(await person.messages(), before);
     assert.equal(await person.page.$eval('[name=max_tokens]', input => input.value), '20', 'settings are kept');
+    assert.match(await person.text('.figures'), /tokens\/s/, 'figures are kept');
+    assert.ok(await person.count('.assistant .token') > 3, 'probabilities are kept');
 
     await person.press('This conversation');
     await person.press('Rename');
@@ -127,7 +129,7 @@ export const kAnyServer = {
     const session = await person.page.createCDPSession();
     await session.send('Browser.setDownloadBehavior', {behavior: 'allow', downloadPath: folder, browserContextId: person.context.id});
     await person.press('This conversation');
-    await person.press('Export as a file');
+    await person.press('Export with what is computed');
     const file = path.join(folder, 'The-song.skald');
     for (let tries = 0; tries < 50 && !fs.existsSync(file); ++tries) await new Promise(resolve => setTimeout(resolve, 100));
     const before_ids = await person.page.$$eval('#conversations a', all => all.map(link => link.hash));
@@ -212,14 +214,111 @@ export const kAnyServer = {
       await person.chord('Shift', 'Tab');
       seen.unshift(await person.focus());
     }
-    assert.deepEqual(seen, ['Edit in a new branch', 'Copy', 'Copy', 'Another answer, in a new branch',
-                            'Tokens and their probabilities']);
+    assert.deepEqual(seen, ['Edit in a new branch', 'Copy', 'Continue', 'Copy', 'Edit the answer', 'Another answer, in a new branch',
+                            'Tokens and their probabilities', 'Attach text files']);
     await person.photograph('keyboard-focus');
     await person.keys('Enter');
     await person.page.keyboard.type('!');
     await person.keys('Escape');
     assert.equal(await person.focus(), 'Edit in a new branch');
     await person.page.evaluate(() => localStorage.clear());
+  },
+
+  async 'files'(person) {
+    await setTokens(person, 20);
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'skald-page-'));
+    const write = (name, bytes) => {
+      fs.writeFileSync(path.join(folder, name), bytes);
+      return path.join(folder, name);
+    };
+    const input = await person.page.$('#attach-files');
+    const code = 'print("```")\n';
+    await input.uploadFile(write('oars.py', code), write('crew.txt', 'nine\nmen'), write('ship.bin', Buffer.from([0, 1, 2, 255])));
+    await person.until(() => document.querySelectorAll('#attached li').length === 2);
+    await person.page.waitForSelector('#failure p');
+    assert.match(await person.text('#failure'), /ship\.bin is no text/);
+    await person.photograph('attached');
+    await person.inspect();
+    await person.ask('What is this?');
+    assert.equal(await person.count('#attached li'), 0);
+    assert.deepEqual(await person.texts('.user .file span'), ['oars.py', 'crew.txt']);
+    assert.deepEqual(await person.texts('.user .file pre'), [code.trim(), 'nine\nmen']);
+    assert.equal((await person.messages())[0], 'What is this?');
+    await person.page.click('.user .file summary');
+    await person.photograph('files');
+    await person.page.hover('.message:first-child');
+    await person.press('Edit in a new branch', '.message:first-child');
+    await person.page.keyboard.type(' Or that?');
+    await person.keys('Enter');
+    await person.until(() => document.querySelector('.branches:not([hidden]) span')?.textContent === '2 / 2');
+    await person.answered();
+    assert.deepEqual(await person.texts('.user .file span'), ['oars.py', 'crew.txt'], 'the files stay with an edited message');
+    fs.rmSync(folder, {recursive: true});
+  },
+
+  async 'an answer edited and continued'(person) {
+    await setTokens(person, 8);
+    await person.ask('Tell me of the sea');
+    const [, cut] = await person.messages();
+    await person.photograph('cut');
+    await person.press('Continue');
+    await person.until(text => document.querySelector('.assistant .text').textContent.length > text.length, cut);
+    await person.answered();
+    const [, whole] = await person.messages();
+    assert.ok(whole.startsWith(cut.trimEnd()), whole);
+    assert.equal(await person.count('.message'), 2);
+    await person.press('Edit the answer');
+    await person.chord('Control', 'a');
+    await person.page.keyboard.type('The sea is *wide*.');
+    await person.press('Keep as a new branch');
+    await person.until(() => document.querySelector('.assistant em')?.textContent === 'wide');
+    assert.equal(await switchText(person), '2 / 2');
+    await person.ask('And then?');
+    assert.equal((await person.messages())[1], 'The sea is wide.');
+    await person.press('Earlier branch');
+    await person.until(text => document.querySelector('.assistant .text').textContent === text, whole);
+  },
+
+  async 'folders, search, exports'(person) {
+    await setTokens(person, 8);
+    await person.ask('Of ships');
+    await person.press('New conversation', '#sidebar');
+    await person.ask('Of crews');
+    await person.press('This conversation');
+    await person.press('Rename');
+    await person.page.waitForSelector('dialog.ask');
+    await person.keys('Tab');
+    await person.page.keyboard.type('Voyages');
+    await person.keys('Enter');
+    await person.until(() => document.querySelector('.folder summary')?.textContent === 'Voyages');
+    assert.deepEqual(await person.texts('.folder a'), ['Of crews']);
+    assert.equal(await person.text('h1'), 'Of crews');
+    assert.deepEqual(await person.texts('#conversations .day'), ['Today']);
+    await person.photograph('folders');
+    await person.inspect();
+    await person.page.type('#search', 'SHIP');
+    assert.deepEqual(await person.texts('#conversations a'), ['Of ships']);
+    await person.keys('Escape');
+    assert.equal((await person.texts('#conversations a')).length, 2);
+
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'skald-page-'));
+    const session = await person.page.createCDPSession();
+    await session.send('Browser.setDownloadBehavior', {behavior: 'allow', downloadPath: folder, browserContextId: person.context.id});
+    for (const kind of ['Markdown', 'JSON']) {
+      await person.press('This conversation');
+      await person.press(`Export as ${kind}`);
+    }
+    const read = async name => {
+      const file = path.join(folder, name);
+      for (let tries = 0; tries < 50 && !fs.existsSync(file); ++tries) await new Promise(resolve => setTimeout(resolve, 100));
+      return fs.readFileSync(file, 'utf8');
+    };
+    assert.match(await read('Of-crews.md'), /^# Of crews\n\n## You\n\nOf crews\n\n## Answer\n\n\S/);
+    assert.equal(JSON.parse(await read('Of-crews.json')).messages.length, 2);
+    await (await person.page.$('#import-file')).uploadFile(path.join(folder, 'Of-crews.json'));
+    await person.until(() => document.querySelectorAll('#conversations a').length === 3);
+    fs.rmSync(folder, {recursive: true});
+    assert.equal((await person.messages())[0], 'Of crews');
   },
 
   async 'phone'(person) {
@@ -256,6 +355,33 @@ export const kAnyServer = {
 };
 
 export const kMockOnly = {
+  async 'conversations of other clients'(person, server) {
+    const call = {id: 'call_1', type: 'function', function: {name: 'row', arguments: '{"strokes": 3, "side": "port"}'}};
+    const response = await fetch(`${server.url}/v1/conversations`, {
+      method: 'POST', headers: {'Content-Type': 'application/json'},
+      body: JSON.stringify({messages: [{role: 'user', content: 'Row three strokes'},
+                                       {role: 'assistant', content: '', reasoning_content: 'They want rowing.', tool_calls: [call]},
+                                       {role: 'tool', name: 'row', tool_call_id: 'call_1', content: 'done'},
+                                       {role: 'assistant', content: 'The boat has moved to the *left*.'}]}),
+    });
+    await response.json();
+    await person.page.reload();
+    await person.until(() => document.querySelector('#conversations a')?.textContent === 'Row three strokes');
+    await person.page.click('#conversations a');
+    await person.until(() => document.querySelectorAll('.message').length === 4);
+    await person.page.click('.call summary');
+    assert.equal(await person.text('.call summary'), 'Calls row');
+    assert.match(await person.text('.call pre'), /"strokes": 3,\n/);
+    assert.equal(await person.text('.tool summary'), 'Tool: row');
+    await person.photograph('tool-calls');
+    await person.inspect();
+    await person.press('New conversation', '#sidebar');
+    await person.ask('Other');
+    await person.page.type('#search', 'moved to');
+    await person.until(() => document.querySelectorAll('#conversations a').length === 1);
+    assert.deepEqual(await person.texts('#conversations a'), ['Row three strokes'], 'texts are searched too');
+  },
+
   async 'stop'(person) {
     await setTokens(person, 4000);
     await person.say(kSlow);
@@ -282,6 +408,15 @@ export const kMockOnly = {
     await person.press('Close', '#settings');
     await person.ask('Hello');
     assert.deepEqual((await person.messages()).slice(0, 2), ['Be brief.', 'Hello']);
+    await person.page.click('.system summary');
+    await person.press('Edit the system prompt');
+    await person.page.keyboard.type(' And kind.');
+    await person.photograph('system-prompt');
+    await person.press('Use in a new branch');
+    await person.until(() => document.querySelector('.system .text')?.textContent === 'Be brief. And kind.');
+    assert.equal(await person.count('.message'), 3, 'what was said stays');
+    assert.equal(await switchText(person), '2 / 2');
+    await person.inspect();
   },
 
   async 'another model'(person) {
@@ -321,6 +456,60 @@ export const kMockOnly = {
     await person.photograph('markdown');
     await person.page.evaluate(() => document.documentElement.classList.add('marks'));
     await person.photograph('marks');
+  },
+
+  async 'markdown'(person) {
+    await person.ask('markdown, please');
+    const texts = selector => person.texts(`.assistant ${selector}`);
+    assert.deepEqual(await texts('th'), ['Oars', 'Speed', 'Crew\nneeded']);
+    assert.deepEqual(await texts('tbody tr:first-child td'), ['8', '3.5', 'nine & a boy']);
+    assert.deepEqual(await person.page.$$eval('.assistant th', all => all.map(cell => getComputedStyle(cell).textAlign)),
+                     ['left', 'right', 'center']);
+    assert.deepEqual(await person.page.$$eval('.assistant .text a', all => all.map(({href, target, rel}) => `${href} ${target} ${rel}`)),
+                     ['winds', 'log', 'far.png'].map(name => `https://example.com/${name} _blank noopener noreferrer`));
+    assert.deepEqual(await texts('blockquote li'), ['the helmsman']);
+    assert.deepEqual(await person.page.$$eval('.task input', all => all.map(box => box.checked)), [true, false]);
+    assert.deepEqual(await texts('s'), ['sails']);
+    assert.equal((await texts('.math .katex')).length, 4);
+    assert.equal((await texts('.katex-display')).length, 2);
+    assert.match(await person.text('.assistant .text'), /it costs \$5 or \$10/);
+    assert.deepEqual(await texts('figcaption span'), ['cpp', 'diff']);
+    assert.ok((await texts('.hljs-comment')).includes('// The keel first.'));
+    assert.equal(await person.count('.assistant .text img'), 1);
+    // Every token that is shown keeps what the model thought of it, within links, cells and code too.
+    for (const token of ['hard', 'winds', 'boy', 'Count']) {
+      assert.ok((await texts('.token')).some(text => text.trim() === token), token);
+    }
+    await person.inspect();
+    await person.page.setViewport({width: 1200, height: 2000});
+    await person.photograph('markdown-all');
+    await person.page.emulateMediaFeatures([{name: 'prefers-color-scheme', value: 'dark'}]);
+    await person.inspect();
+    await person.photograph('markdown-dark');
+    await person.page.setViewport({...kPhone, height: 2600});
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+    assert.ok(await person.page.evaluate(() => document.querySelector('#scroller').scrollWidth <= innerWidth));
+    await person.photograph('markdown-phone');
+  },
+
+  async 'hostile markdown'(person) {
+    const dialogs = [];
+    person.page.on('dialog', dialog => { dialogs.push(dialog.message()); dialog.dismiss(); });
+    await person.ask('hostile');
+    assert.equal(await person.page.title(), 'hostile \u2013 Skald');
+    assert.deepEqual(dialogs, []);
+    assert.deepEqual(await person.page.$$eval('.assistant .text *', all => all.filter(node => (
+      /^(script|iframe|form|input|style|object|embed|link|meta|base|img)$/i.test(node.tagName) ||
+      [...node.attributes].some(({name, value}) => /^on|^id$|^name$|^srcdoc$/i.test(name) || /(javascript|vbscript|data|file):/i.test(value)))
+    ).map(node => node.outerHTML)), []);
+    assert.deepEqual(await person.page.$$eval('.assistant .text a', all => all.map(link => link.protocol).filter(each => each !== 'https:')), []);
+    const told = await person.text('.assistant .text');
+    assert.match(told, /<script>document\.title = 'broken'<\/script>/);
+    assert.match(told, /\[a\]\(javascript:/);
+    assert.match(told, /deep\]+\s*\*+a_+/, 'nothing is lost');
+    await person.photograph('hostile');
+    await person.ask('deep');
+    assert.match((await person.messages())[3], /^>+ deep[^]*deep\s+Its end\.$/);
   },
 
   async 'reasoning'(person) {

@@ -3,39 +3,26 @@
 // What the page needs of `skald serve`, with a made-up model: the page's files, conversations, streamed answers. For
 // tests of the page alone, and for work on it:
 //
-//   node mock_server.mjs [--port 8080]
+//   node mock_server.mjs [--port 8080] [--libraries DIR]
 //
-// Words in the last message choose the answer: "slowly" (a token each 50 ms), "think", "break" (an error after some
-// tokens), "vanish" (the connection breaks), "refuse" (an error at once), "wait" (a long prompt).
+// DIR has what is served under /libraries/: it is examples/page/libraries of a build.
+//
+// Words in the last message choose the answer: "slowly" (a token each 50 ms), "think", "markdown" (all of it), "hostile"
+// and "deep" (what would harm a page), "break" (an error after some tokens), "vanish" (the connection breaks), "refuse" (an error
+// at once), "wait" (a long prompt).
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {kAnswer, kDeep, kHostile, kMarkdown} from './texts.mjs';
 
 const kPage = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../../examples/server/page');
-const kTypes = {'.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 'text/javascript', '.svg': 'image/svg+xml'};
-const kPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-                "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+const kTypes = {'.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 'text/javascript', '.svg': 'image/svg+xml',
+                '.txt': 'text/plain', '.woff2': 'font/woff2'};
+const kPolicy = /"Content-Security-Policy",((?:\s*"[^"]*")+)/.exec(fs.readFileSync(path.join(kPage, 'page_files.cc'), 'utf8'))[1]
+    .replace(/"\s*"|^\s*"|"$/g, '');
 
 const kModels = ['mock-model', 'mock-poet'];
-const kAnswer = `The **northern** harbour wakes slowly. You asked about "{}", so here is what there is to know:
-
-1. A ship needs a crew.
-   - oars
-   - a sail of \`wool\`
-2. A crew needs a *song*.
-
-\`\`\`python
-def row(strokes):
-    for stroke in range(strokes):
-        print("heave", stroke)
-\`\`\`
-
-<img src=x onerror="document.title='broken'"> is text like any other, \u{1f9ed} too.
-
-### And then
-
-The verses are kept by heart, and told on when the boat is drawn up on the shore.`;
 
 const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
 
@@ -69,7 +56,7 @@ function stepsOf(token, index) {
 }
 
 /** {url, set({loading, gone, key}), requests, close()} */
-export async function startMockServer({port = 0} = {}) {
+export async function startMockServer({port = 0, libraries = ''} = {}) {
   const conversations = new Map();
   const mode = {loading: false, gone: false, key: null};
   const requests = [];
@@ -78,10 +65,10 @@ export async function startMockServer({port = 0} = {}) {
   const told = ({id, title, created, updated, parent, parent_messages, messages}) => (
     {id, object: 'conversation', title, created, updated, parent, parent_messages, message_count: messages.length, messages});
 
-  function make(title, messages, parent = null) {
+  function make(title, messages, parent = null, kept = null) {
     const now = Date.now() / 1000;
     const conversation = {id: `conv_${++made}`, title, created: Math.floor(now), updated: now, messages,
-                          parent: parent?.id ?? null, parent_messages: parent ? messages.length : null};
+                          parent: parent?.id ?? null, parent_messages: kept};
     conversations.set(conversation.id, conversation);
     return told(conversation);
   }
@@ -98,7 +85,10 @@ export async function startMockServer({port = 0} = {}) {
       if (!(body.messages >= 0 && body.messages <= conversation.messages.length)) throw new Failure(400, 'messages: no such number');
       return conversation.messages.slice(0, body.messages).map(message => ({...message}));
     };
-    if (action === 'fork') return make(conversation.title, first(), conversation);
+    if (action === 'fork') {
+      const kept = first();
+      return make(conversation.title, [...kept, ...body.append ?? []], conversation, kept.length);
+    }
     if (action === 'rewind') conversation.messages = first();
     else if (method === 'DELETE') conversations.delete(id);
     else if (method === 'POST') conversation.title = body.title;
@@ -107,7 +97,8 @@ export async function startMockServer({port = 0} = {}) {
 
   async function complete(response, body) {
     const conversation = find(body.conversation);
-    if (body.messages.length === 0 && conversation.messages.at(-1)?.role !== 'user') throw new Failure(400, 'messages: none to answer');
+    const goesOn = body.continue_final_message ?? false;
+    if (body.messages.length === 0 && conversation.messages.at(-1)?.role !== (goesOn ? 'assistant' : 'user')) throw new Failure(400, 'messages: none to answer');
     const question = (body.messages.at(-1) ?? conversation.messages.at(-1)).content;
     const has = word => question.includes(word);
     if (has('refuse')) throw new Failure(400, 'messages[0]: the mock refuses this');
@@ -119,18 +110,20 @@ export async function startMockServer({port = 0} = {}) {
       id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: 'mock',
       choices: [{index: 0, delta, logprobs: steps && {content: steps}, finish_reason: end}],
     });
+    const made = {hostile: kHostile, deep: kDeep, markdown: kMarkdown};
+    const text = goesOn ? ' And it goes on.' : made[Object.keys(made).find(has)] ?? kAnswer.replace('{}', question);
     const begun = Date.now();
     for (let i = 0; i < (has('wait') ? 20 : 1); ++i) {
       response.write(': keep-alive\n\n');
       await pause(50);
     }
-    const answer = {role: 'assistant', content: ''};
-    conversation.messages.push(answer);
+    const answer = goesOn ? conversation.messages.at(-1) : {role: 'assistant', content: ''};
+    if (!goesOn) conversation.messages.push(answer);
     chunk({role: 'assistant'}, null);
     const first = Date.now();
     const write = async (part, text, limit) => {
       let tokens = 0;
-      for (const token of tokensOf(text)) {
+      for (const token of text.length > 3000 ? text.match(/[\s\S]{1,40}/gu) : tokensOf(text)) {
         if (tokens === limit || response.destroyed) break;
         const steps = stepsOf(token, tokens);
         // As a decoder does: what is no character yet comes without text.
@@ -138,7 +131,7 @@ export async function startMockServer({port = 0} = {}) {
         chunk({[part]: token}, steps);
         answer[part] = (answer[part] ?? '') + token;
         ++tokens;
-        await pause(has('slowly') ? 50 : 4);
+        await pause(has('slowly') ? 50 : text.length > 3000 ? 0 : 4);
         if (tokens === 12 && has('break')) throw new Failure(500, 'the mock broke off');
         if (tokens === 12 && has('vanish')) response.destroy();
       }
@@ -147,7 +140,7 @@ export async function startMockServer({port = 0} = {}) {
     // Models mark their thoughts with tokens that nobody sees.
     if (has('think')) chunk({content: ''}, [logprobsOf('<think>', 0)]);
     let tokens = has('think') ? await write('reasoning_content', 'They ask for a song. Which one? The *old* one, of course.') : 0;
-    tokens += await write('content', kAnswer.replace('{}', question), body.max_tokens ?? Infinity);
+    tokens += await write('content', text, body.max_tokens ?? Infinity);
     if (response.destroyed) return;
     chunk({}, null, tokens === body.max_tokens ? 'length' : 'stop');
     const prompt = conversation.messages.reduce((sum, message) => sum + message.content.length, 0);
@@ -159,7 +152,7 @@ export async function startMockServer({port = 0} = {}) {
 
   function serveFile(url, response) {
     const name = url === '/' ? 'index.html' : path.posix.normalize(url);
-    const file = path.join(kPage, name);
+    const file = name.startsWith('/libraries/') ? path.join(libraries, name.slice('/libraries/'.length)) : path.join(kPage, name);
     if (!fs.existsSync(file)) throw new Failure(404, `no file ${name}`);
     response.writeHead(200, {'Content-Type': kTypes[path.extname(name)], 'Content-Security-Policy': kPolicy,
                              'Cache-Control': 'no-cache'});
@@ -228,7 +221,10 @@ export async function startMockServer({port = 0} = {}) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const port = process.argv.indexOf('--port');
-  const {url} = await startMockServer({port: port < 0 ? 8080 : Number(process.argv[port + 1])});
+  const option = (name, usual) => {
+    const place = process.argv.indexOf(`--${name}`);
+    return place < 0 ? usual : process.argv[place + 1];
+  };
+  const {url} = await startMockServer({port: Number(option('port', 8080)), libraries: option('libraries', '')});
   console.log(url);
 }

@@ -2,12 +2,12 @@
 //
 // The chat page in a real browser: what a person does with mouse, keyboard and telephone.
 //
-//   SKALD_NODE_MODULES=DIR node page_test.mjs [--only WORDS] [--screenshots DIR] [PROGRAM ARGUMENT...]
+//   SKALD_NODE_MODULES=DIR node page_test.mjs [--only WORDS] [--screenshots DIR] [--libraries DIR] [PROGRAM ARGUMENT...]
 //
 // DIR is where `npm install puppeteer-core` was called (axe-core is used if it is there too); Chromium is that of the
 // system, or SKALD_CHROMIUM. With a program, which starts a server on the port that replaces {port} in its arguments,
-// the page is tested with that, else with mock_server.mjs, which can also fail and think. Exits with 77 if something is
-// missing.
+// the page is tested with that, else with mock_server.mjs, which can also fail and think, and needs the page's libraries
+// (examples/page/libraries of a build). Exits with 77 if something is missing.
 import {spawn} from 'node:child_process';
 import fs from 'node:fs';
 import {createRequire} from 'node:module';
@@ -18,7 +18,7 @@ import {startMockServer} from './mock_server.mjs';
 import {kAnyServer, kMockOnly} from './cases.mjs';
 
 function parse([...rest]) {
-  const settings = {only: '', screenshots: ''};
+  const settings = {only: '', screenshots: '', libraries: ''};
   while (rest[0]?.slice(2) in settings) settings[rest.shift().slice(2)] = rest.shift();
   return {...settings, command: rest};
 }
@@ -64,6 +64,7 @@ async function forgetAll({url}) {
 }
 
 const isMock = settings.command.length === 0;
+if (isMock && !fs.existsSync(path.join(settings.libraries, 'markdown-it.js'))) skip("the page's libraries are not there");
 // A browser without a screen believes that it has no mouse.
 const mouse = '--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4';
 const browser = await puppeteer.launch({executablePath: chromium, args: ['--no-sandbox', mouse]});
@@ -73,7 +74,7 @@ const shared = isMock ? null : await startProgram(settings.command);
 let failed = 0;
 for (const [name, test] of Object.entries({...kAnyServer, ...(isMock ? kMockOnly : {})})) {
   if (!name.includes(settings.only)) continue;
-  const server = shared ?? await startMockServer();
+  const server = shared ?? await startMockServer(settings);
   await forgetAll(server);
   const person = await Person.arrive({browser, server, axe, screenshots: settings.screenshots});
   try {

@@ -93,7 +93,7 @@ export class Person {
 
   /** What the messages say, without what is around them. */
   messages() {
-    return this.texts('.message .text');
+    return this.texts('.message > .text, .message > details > .text');
   }
 
   /** The name and the role of what has the focus. */

@@ -72,7 +72,8 @@ export const list = async () => (await get('v1/conversations')).data;
 export const open = id => get(of(id));
 export const create = (title, messages) => post('v1/conversations', {title, messages});
 export const rename = (id, title) => post(of(id), {title});
-export const fork = (id, messages) => post(`${of(id)}/fork`, {messages});
+/** The first `messages` of a conversation, and those of `append`, as a branch. */
+export const fork = (id, messages, append = []) => post(`${of(id)}/fork`, {messages, ...(append.length ? {append} : {})});
 export const rewind = (id, messages) => post(`${of(id)}/rewind`, {messages});
 export const remove = id => get(of(id), {method: 'DELETE'});
 export const exportState = async id => (await call(`${of(id)}/state`)).blob();

@@ -17,10 +17,13 @@ function textOf(content) {
  * {start, end, steps}, several steps where only together they make a character.
  */
 export class Message {
-  constructor({role, content, reasoning_content: reasoning}) {
+  constructor({role, content, reasoning_content: reasoning, tool_calls: calls, name}) {
     this.role = role;
+    this.name = name;
     this.content = textOf(content);
     this.reasoning = textOf(reasoning);
+    this.calls = (calls ?? []).map(({function: {name: tool, arguments: given}}) => (
+      {name: tool, arguments: typeof given === 'string' ? given : JSON.stringify(given)}));
     this.spans = {content: [], reasoning: []};
     this.pending = [];
     this.tokens = 0;
@@ -46,7 +49,25 @@ export class Message {
       if (this.reasoning) this.thought ??= this.last;
       this.write('content', content);
     }
+    for (const call of choice.delta?.tool_calls ?? []) this.addCall(call);
     if (choice.finish_reason) this.end = choice.finish_reason;
+  }
+
+  addCall({index = this.calls.length, function: {name = '', arguments: given = ''} = {}}) {
+    const call = this.calls[index] ??= {name: '', arguments: ''};
+    call.name += name;
+    call.arguments += given;
+  }
+
+  /** Whether it can go on where it ended. */
+  get isCut() {
+    return this.content !== '' && (this.end === 'length' || this.end === 'stopped');
+  }
+
+  /** Gets ready to go on; what is measured then is of the rest. */
+  resume() {
+    this.begun = this.first = this.last = this.thought = this.end = this.usage = this.measured = null;
+    this.tokens = 0;
   }
 
   // Deals out new text to the tokens that have come: by their bytes and from its end, as tokens before it may be marks
@@ -88,6 +109,22 @@ export class Message {
     return this.measured?.first_token_seconds ?? (this.first === null ? null : (this.first - this.begun) / 1000);
   }
 
+  /** What only the stream told, as a plain value; null if there is nothing. */
+  get record() {
+    if (this.role !== 'assistant' || this.end === null) return null;
+    const {content, reasoning, spans, tokens, end, usage, measured} = this;
+    const since = time => (time === null ? null : time - this.begun);
+    return {content, reasoning, spans, tokens, end, usage, measured,
+            begun: 0, first: since(this.first), last: since(this.last), thought: since(this.thought)};
+  }
+
+  /** Takes a record, if it is of this answer. */
+  restore({content, reasoning, spans, tokens, end, usage, measured, begun, first, last, thought}) {
+    const isNew = this.role === 'assistant' && this.begun === null;
+    if (!isNew || content !== this.content || reasoning !== this.reasoning) return;
+    Object.assign(this, {spans, tokens, end, usage, measured, begun, first, last, thought});
+  }
+
   /** The message that the server has in this place: this one, as far as it is the same. */
   reconcile(told) {
     const same = told.role === this.role && told.content.startsWith(this.content) &&
@@ -95,6 +132,7 @@ export class Message {
     if (!same) return told;
     this.content = told.content;
     this.reasoning = told.reasoning;
+    this.calls = told.calls;
     return this;
   }
 }
@@ -129,17 +167,30 @@ export class Conversation {
     });
   }
 
+  /** Lets the last answer go on, as `answer` does. */
+  async goOn(settings) {
+    this.abort = new AbortController();
+    await this.settled;
+    const answer = this.messages.at(-1);
+    answer.resume();
+    await this.take(answer, [], {...settings, continue_final_message: true});
+  }
+
   /**
    * Sends `messages` and takes the answer; what goes wrong ends in `failure`. `onchange` hears 'messages' when they come
    * or go, 'text' when the answer grows, 'end' when all is done.
    */
   async answer(messages, settings) {
     this.abort = new AbortController();
-    this.failure = null;
     await this.settled;
     const answer = new Message({role: 'assistant'});
-    answer.begun = performance.now();
     this.messages.push(...messages.map(message => new Message(message)), answer);
+    await this.take(answer, messages, settings);
+  }
+
+  async take(answer, messages, settings) {
+    this.failure = null;
+    answer.begun = performance.now();
     this.onchange('messages');
     try {
       for await (const chunk of api.complete(this.id, messages, settings, this.abort.signal)) {
@@ -151,7 +202,7 @@ export class Conversation {
       else this.failure = error;
     }
     this.abort = null;
-    if (answer.end === 'stopped' || this.failure) this.settled = this.settle();
+    if (answer.end === 'stopped' || this.failure) this.settled = this.settle(answer);
     await this.settled;
     this.onchange('end');
   }
@@ -161,12 +212,14 @@ export class Conversation {
   }
 
   // After an answer that was broken off, the server needs a moment until it has stored its part.
-  async settle() {
+  async settle(answer) {
     this.onchange('messages');
     for (const pause of [100, 300, 1000]) {
       await new Promise(resolve => setTimeout(resolve, pause));
       const told = await api.open(this.id).catch(() => null);
-      if (told && (told.messages.length >= this.messages.length || pause === 1000)) {
+      const isStored = told && told.messages.length >= this.messages.length &&
+          textOf(told.messages.at(-1).content).length >= answer.content.length;
+      if (isStored || (told && pause === 1000)) {
         this.reconcile(told);
         return;
       }

@@ -35,24 +35,29 @@ export function iconButton(name, label, onclick, attributes = {}) {
                  icon(name));
 }
 
+function field({label, value = '', type = 'text', pattern, required = true, choices = []}, index) {
+  const listId = `ask-choices-${index}`;
+  const input = element('input', {type, value, required, pattern, autocomplete: 'off', list: choices.length ? listId : null});
+  const offered = element('datalist', {id: listId}, ...choices.map(choice => element('option', {value: choice})));
+  return {input, node: element('label', {class: 'field'}, label, input, ...(choices.length ? [offered] : []))};
+}
+
 /**
- * Asks in a modal dialog. With `input` ({label, value, type, pattern}) the answer is its text, else true; null if the
- * person cancels.
+ * Asks in a modal dialog. With `inputs` ({label, value, type, pattern, required, choices}) the answer is the list of
+ * their texts, else true; null if the person cancels.
  */
-export function ask({title, text, action, danger = false, input = null}) {
-  const field = input && element('input', {type: input.type ?? 'text', value: input.value ?? '', required: true,
-                                           pattern: input.pattern, autocomplete: 'off'});
-  const label = input && element('label', {class: 'field'}, input.label, field);
+export function ask({title, text, action, danger = false, inputs = []}) {
+  const fields = inputs.map(field);
   const cancel = element('button', {type: 'button', onclick: () => dialog.close()}, 'Cancel');
   const form = element('form', {method: 'dialog', onsubmit: () => { dialog.returnValue = 'yes'; }},
-                       element('h2', {}, title), ...(text ? [element('p', {}, text)] : []), ...(label ? [label] : []),
+                       element('h2', {}, title), ...(text ? [element('p', {}, text)] : []), ...fields.map(({node}) => node),
                        element('div', {class: 'row end'}, cancel,
                                element('button', {type: 'submit', value: 'yes', class: danger ? 'danger' : 'primary'},
                                        action)));
   const dialog = element('dialog', {class: 'ask', 'aria-label': title}, form);
   document.body.append(dialog);
   dialog.showModal();
-  if (field) field.select();
+  if (fields.length) fields[0].input.select();
   else if (danger) cancel.focus();
   return new Promise(resolve => {
     dialog.addEventListener('close', () => {
@@ -61,7 +66,8 @@ export function ask({title, text, action, danger = false, input = null}) {
       const back = document.activeElement;
       back.blur();
       back.focus();
-      resolve(dialog.returnValue === 'yes' ? (field ? field.value.trim() : true) : null);
+      if (dialog.returnValue !== 'yes') resolve(null);
+      else resolve(fields.length ? fields.map(({input}) => input.value.trim()) : true);
     });
   });
 }
@@ -73,9 +79,8 @@ export function announce(text) {
   while (region.childElementCount > 20) region.firstElementChild.remove();
 }
 
-/** Says a growing text sentence by sentence; `finished` says that it will not grow any more. */
-export function sayer() {
-  let said = 0;
+/** Says a growing text sentence by sentence, from an offset on; `finished` says that it will not grow any more. */
+export function sayer(said) {
   return (text, finished) => {
     const rest = text.slice(said);
     const end = finished ? rest.length : /^[\s\S]*[.!?:\n](?=\s)/.exec(rest)?.[0].length ?? 0;
