@@ -318,6 +318,13 @@ class Conversations(unittest.TestCase):
         self.assertEqual(shown["title"], "And it came")
         fork = server.post(f"/v1/conversations/{name}/fork", {"messages": 2})[1]
         self.assertEqual((fork["parent"], fork["parent_messages"]), (name, 2))
+        changed = server.post(f"/v1/conversations/{name}/fork", {"messages": 1, "append": [
+            {"role": "assistant", "content": "another answer"}, {"role": "user", "content": "And then?"}]})[1]
+        self.assertEqual((changed["parent_messages"], [m["content"] for m in changed["messages"]]),
+                         (1, ["And it came", "another answer", "And then?"]))
+        status, refused = server.post(f"/v1/conversations/{name}/fork", {"messages": 1, "append": [{"role": "bard"}]})
+        self.assertEqual((status, refused["error"]["param"]), (400, "append[0].role"))
+        self.assertEqual(server.request("DELETE", f"/v1/conversations/{changed['id']}")[0], 200)
         again = self.say(fork["id"], "And the king said")
         self.assertEqual(again["skald"]["digest"], second["skald"]["digest"])
         self.assertEqual(server.post(f"/v1/conversations/{name}/rewind", {"messages": 2})[1]["message_count"], 2)

@@ -42,12 +42,15 @@ void CheckTitle(const std::string& title, const std::string& path) {
                  path};
 }
 
-// The number of messages that a request wants to keep of a conversation.
-size_t ReadMessageCount(const Call& call, const Conversation& conversation) {
+// The number of messages that a request wants to keep of a conversation. With `appended` it may bring messages to go on
+// with.
+size_t ReadMessageCount(const Call& call, const Conversation& conversation, Json* appended = nullptr) {
   const Json body = ParseJson(call.http.body);
   JsonReader reader(body);
   const auto count = reader.Integer("messages", 0, static_cast<int64_t>(conversation.messages.size()));
   if (!count) reader.Fail("messages", "how many messages to keep");
+  const Json* const more = appended == nullptr ? nullptr : reader.Array("append");
+  if (more != nullptr && !more->empty()) *appended = ReadMessages(*more, "append");
   reader.Finish();
   return static_cast<size_t>(*count);
 }
@@ -139,8 +142,10 @@ Answer DeleteConversation(const Call& call) {
 
 Answer ForkConversation(const Call& call) {
   Conversation fork = FindOne(call);
-  const size_t count = ReadMessageCount(call, fork);
+  Json appended = Json::array();
+  const size_t count = ReadMessageCount(call, fork, &appended);
   KeepFirst(count, fork);
+  for (Json& message : appended) fork.messages.push_back(std::move(message));
   fork.parent = {std::exchange(fork.id, {}), count};
   return AddOne(call, std::move(fork));
 }
