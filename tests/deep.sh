@@ -12,12 +12,13 @@
 #   standards  every header alone, and as C++20 and C++23, with and without exceptions, by g++ and clang; programs run
 #   tidy       clang-tidy with the checks of .clang-tidy; needs clang-tidy 14
 #   systems    both commands of README on minimal systems; needs root and debootstrap
+#   cross      programs for macOS, Windows and musl are compiled, and run where this machine can: Zig, MinGW-w64, Wine, qemu
 #
 # It stops at the first stage that fails. CTEST_ARGUMENTS go to ctest, as in CTEST_ARGUMENTS="-R cache" tests/deep.sh asan
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly stages=(asan tsan aarch64 fuzz standards tidy systems)
+readonly stages=(asan tsan aarch64 fuzz standards tidy systems cross)
 readonly found=build/deep
 jobs=$(getconf _NPROCESSORS_ONLN)
 read -ra ctest_arguments <<< "${CTEST_ARGUMENTS:-}"
@@ -102,6 +103,8 @@ tidy() {
 }
 
 systems() { tests/systems/run.sh; }
+# Tools that this machine lacks are told, and fail nothing.
+cross() { tests/systems/cross/run.py || [ $? = 77 ]; }
 
 for stage in "$@"; do
   [[ " ${stages[*]} " == *" $stage "* ]] || { echo "deep.sh: no stage $stage; there are ${stages[*]}" >&2; exit 2; }

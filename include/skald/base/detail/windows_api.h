@@ -20,6 +20,8 @@
 #include <ws2tcpip.h>
 // clang-format on
 
+#undef Yield  // an empty macro, of a function that did something in 16-bit Windows
+
 #endif
 
 #endif  // SKALD_BASE_DETAIL_WINDOWS_API_H_

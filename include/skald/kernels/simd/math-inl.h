@@ -87,8 +87,8 @@ HWY_INLINE FloatVec Tanh(FloatVec x) {
   const FloatVec one = Splat(1.0f);
   const FloatVec magnitude = hn::Abs(x);
   const FloatVec power = Exp(hn::Add(magnitude, magnitude));
-  const FloatVec far = hn::Sub(one, hn::Div(Splat(2.0f), hn::Add(power, one)));
-  return hn::IfThenElse(hn::Lt(magnitude, Splat(kTanhNear)), TanhNear(x), hn::CopySign(far, x));
+  const FloatVec beyond = hn::Sub(one, hn::Div(Splat(2.0f), hn::Add(power, one)));
+  return hn::IfThenElse(hn::Lt(magnitude, Splat(kTanhNear)), TanhNear(x), hn::CopySign(beyond, x));
 }
 
 // erf x: x + x p(x^2) up to 0.9, beyond it 1 - e^(-|x| q(|x|)) with the sign of x, with q fitted to -ln(erfc(x)) / x up
@@ -102,7 +102,7 @@ HWY_INLINE FloatVec Erf(FloatVec x) {
   p = hn::MulAdd(p, square, Splat(1.128192171e-01f));
   p = hn::MulAdd(p, square, Splat(-3.761250377e-01f));
   p = hn::MulAdd(p, square, Splat(1.283791512e-01f));
-  const FloatVec near = hn::MulAdd(p, x, x);
+  const FloatVec around_zero = hn::MulAdd(p, x, x);
 
   const FloatVec magnitude = hn::Abs(x);
   const FloatVec limit = Splat(4.0f);
@@ -113,8 +113,8 @@ HWY_INLINE FloatVec Erf(FloatVec x) {
   q = hn::MulAdd(q, a, Splat(1.052865982e-01f));
   q = hn::MulAdd(q, a, Splat(6.356995702e-01f));
   q = hn::MulAdd(q, a, Splat(1.128519893e+00f));
-  const FloatVec far = hn::Sub(one, Exp(hn::Neg(hn::Mul(q, a))));
-  return hn::IfThenElse(hn::Lt(magnitude, Splat(0.9f)), near, hn::CopySign(far, x));
+  const FloatVec beyond = hn::Sub(one, Exp(hn::Neg(hn::Mul(q, a))));
+  return hn::IfThenElse(hn::Lt(magnitude, Splat(0.9f)), around_zero, hn::CopySign(beyond, x));
 }
 
 // 1 / (1 + e^-x).
@@ -172,8 +172,8 @@ HWY_INLINE FloatVec ClampedSwiglu(FloatVec gate, FloatVec up) {
 // cap * tanh(x / cap); Gemma 2 (arXiv:2408.00118), section 2. Most scores and logits are far below their cap.
 HWY_INLINE FloatVec Capped(FloatVec x, FloatVec cap) {
   const FloatVec ratio = hn::Div(x, cap);
-  const bool near = hn::AllTrue(FloatTag(), hn::Lt(hn::Abs(ratio), Splat(kTanhNear)));
-  return hn::Mul(cap, near ? TanhNear(ratio) : Tanh(ratio));
+  const bool is_small = hn::AllTrue(FloatTag(), hn::Lt(hn::Abs(ratio), Splat(kTanhNear)));
+  return hn::Mul(cap, is_small ? TanhNear(ratio) : Tanh(ratio));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -27,10 +27,10 @@ SKALD_INLINE void Rotation::Write(double position, double factor, float* cos, fl
   const auto round = [factor](double value) { return static_cast<float>(factor * value); };
   for (size_t pair = 0; pair < pairs(); ++pair) {
     const double angle = position * frequencies_[pair];
-    const NearSinAndCos near = NearSinCos(angle);
-    cos[pair] = round(near.cos * kBelow);
-    sin[pair] = round(near.sin * kBelow);
-    if (near.is_near && cos[pair] == round(near.cos * kAbove) && sin[pair] == round(near.sin * kAbove)) continue;
+    const NearSinAndCos found = NearSinCos(angle);
+    cos[pair] = round(found.cos * kBelow);
+    sin[pair] = round(found.sin * kBelow);
+    if (found.is_near && cos[pair] == round(found.cos * kAbove) && sin[pair] == round(found.sin * kAbove)) continue;
     const SinAndCos exact = PortableSinCos(angle);
     cos[pair] = round(exact.cos);
     sin[pair] = round(exact.sin);
