@@ -17,7 +17,7 @@
 #include "skald/cache/create.h"
 #include "skald/store/backends/directory_store.h"
 #include "skald/store/backends/memory_store.h"
-#include "skald/store/prompts/detail/edited_prompt.h"
+#include "skald/store/prompts/edited_prompt.h"
 #include "skald/store/prompts/prompt_cache.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "tests/allocation/fail_each.h"

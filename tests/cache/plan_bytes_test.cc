@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/cache/blocks/detail/table_bytes.h"
+#include "skald/cache/blocks/table_bytes.h"
 #include "skald/cache/create.h"
 #include "skald/cache/steps/plan_check.h"
 #include "skald/cache/steps/step.h"

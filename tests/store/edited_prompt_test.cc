@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/store/prompts/detail/edited_prompt.h"
+#include "skald/store/prompts/edited_prompt.h"
 
 #include <algorithm>
 #include <cmath>

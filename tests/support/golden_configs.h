@@ -214,16 +214,6 @@ struct GoldenMamba2 : Mamba2Family {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// https://huggingface.co/karpathy/tinyllamas/tree/main/stories260K
-struct Stories260K : LlamaFamily {
-  static constexpr std::string_view kName = "stories260k";
-  static constexpr int kModelDim = 64, kFeedForwardDim = 172, kVocabSize = 512;
-  static constexpr int kHeads = 8, kKVHeads = 4, kHeadDim = 8;
-  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kFullAttention});
-  static constexpr RopeSpec kRope = {.base = 10000.0};
-  static constexpr bool kTiedEmbeddings = true;
-};
-
 }  // namespace skald::testing
 
 #endif  // SKALD_TESTS_SUPPORT_GOLDEN_CONFIGS_H_

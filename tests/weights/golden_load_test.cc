@@ -100,12 +100,12 @@ TEST_CASE("Every element of every reference checkpoint arrives where it belongs"
   CheckFile<testing::GoldenGemma>("gemma/model.safetensors");
   CheckFile<testing::GoldenGemma2>("gemma2/model.safetensors");
   CheckFile<testing::GoldenGemma3>("gemma3/model.safetensors");
-  CheckFile<testing::Stories260K>("stories260K/model.safetensors");
+  CheckFile<Stories260K>("stories260K/model.safetensors");
 }
 
 TEST_CASE("The Config of another model of the same family does not fit") {
   const auto path = GoldenPath("llama");
-  const Result<ModelWeights> weights = LoadWeights<testing::Stories260K>(path);
+  const Result<ModelWeights> weights = LoadWeights<Stories260K>(path);
   REQUIRE(!weights);
   const std::string sentence =
       (path / "config.json").string() + ": what it says of the model is not what the Config says: ";
@@ -113,7 +113,7 @@ TEST_CASE("The Config of another model of the same family does not fit") {
   CHECK(weights.error().message.find("vocab_size (272, expected 512)") != std::string::npos);
   const auto checkpoint = Checkpoint::Open(path);
   REQUIRE(checkpoint);
-  CHECK(LoadWeights<testing::Stories260K>(*checkpoint).error().message ==
+  CHECK(LoadWeights<Stories260K>(*checkpoint).error().message ==
         (path / "model.safetensors").string() +
             ": model.embed_tokens.weight: expected shape [512, 64], found [272, 64]");
 }

@@ -17,22 +17,11 @@
 namespace skald::program {
 namespace {
 
-// https://huggingface.co/karpathy/tinyllamas/tree/main/stories260K
-struct Stories260K : LlamaFamily {
-  static constexpr std::string_view kName = "stories260k";
-  static constexpr int kModelDim = 64, kFeedForwardDim = 172, kVocabSize = 512;
-  static constexpr int kHeads = 8, kKVHeads = 4, kHeadDim = 8;
-  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kFullAttention});
-  static constexpr RopeSpec kRope = {.base = 10000.0};
-  static constexpr bool kTiedEmbeddings = true;
-};
-
-// The models that have a Config: the published ones, the demo model and a very small one.
+// The models that have a Config: the published ones, and the demo model.
 const std::vector<NamedSpec>& AllKnown() {
   static const std::vector<NamedSpec> models = [] {
     std::vector<NamedSpec> all = PublishedModels();
     all.push_back(NamedSpecOf<DemoModel>());
-    all.push_back(NamedSpecOf<Stories260K>());
     return all;
   }();
   return models;

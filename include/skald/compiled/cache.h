@@ -10,6 +10,7 @@
 #include "skald/cache/blocks/detail/block_storage.h"
 #include "skald/cache/blocks/detail/block_table.h"
 #include "skald/cache/blocks/detail/reclaimers.h"
+#include "skald/cache/blocks/detail/table_bytes.h"
 #include "skald/cache/blocks/detail/table_lease.h"
 #include "skald/cache/detail/create.h"
 #include "skald/cache/detail/kv_cache.h"

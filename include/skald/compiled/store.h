@@ -18,6 +18,7 @@
 #include "skald/store/chunks/detail/chunk_key.h"
 #include "skald/store/chunks/detail/chunk_repair.h"
 #include "skald/store/chunks/detail/chunk_store.h"
+#include "skald/store/prompts/detail/edited_prompt.h"
 #include "skald/store/prompts/detail/prompt_cache.h"
 #include "skald/store/prompts/detail/prompt_entries.h"
 #include "skald/store/prompts/detail/prompt_fetch.h"

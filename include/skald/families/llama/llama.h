@@ -90,6 +90,16 @@ struct Stories15M : LlamaFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
+/// The smallest of them, published with a config.json: https://huggingface.co/karpathy/tinyllamas/tree/main/stories260K
+struct Stories260K : LlamaFamily {
+  static constexpr std::string_view kName = "stories260k";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 172, kVocabSize = 512;
+  static constexpr int kHeads = 8, kKVHeads = 4, kHeadDim = 8;
+  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
 }  // namespace skald
 
 #endif  // SKALD_FAMILIES_LLAMA_LLAMA_H_

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BlockTable as bytes, for another process that has the same blocks. Little-endian:
-//
-//   u32 magic, u32 version, u32 tokens, u64 groups,
-//     for each: u32 first_token, blocks (u32 each);
-//   edits (u32 source, u32 length).
-//
-// Lists are a u64 of how many there are, then the elements. A change of any of that is a new version.
+// Definitions of skald/cache/blocks/table_bytes.h.
 
 #ifndef SKALD_CACHE_BLOCKS_DETAIL_TABLE_BYTES_H_
 #define SKALD_CACHE_BLOCKS_DETAIL_TABLE_BYTES_H_
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
+#include "skald/cache/blocks/table_bytes.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/byte_codec.h"
-#include "skald/base/result.h"
-#include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/blocks/block_table.h"
 
 namespace skald {
 
@@ -112,9 +103,7 @@ inline bool AreBlocksOf(const BlockTable& table, size_t g, const CacheGroup& gro
 
 }  // namespace internal
 
-// Returns an error, kDataLoss, if `table` cannot be that of a sequence in `pool`. The content of the blocks cannot be
-// checked.
-inline Result<void> CheckBlockTable(const BlockTable& table, const BlockPool& pool) {
+SKALD_INLINE Result<void> CheckBlockTable(const BlockTable& table, const BlockPool& pool) {
   return NoThrow("CheckBlockTable", [&]() -> Result<void> {
     const auto refuse = [](const std::string& what) { return Fail(ErrorCode::kDataLoss, "the block table " + what); };
     const std::span<const CacheGroup> groups = pool.layout().groups();
@@ -142,8 +131,7 @@ inline Result<void> CheckBlockTable(const BlockTable& table, const BlockPool& po
   });
 }
 
-// Returns the table as bytes. Error: kResourceExhausted.
-inline Result<std::vector<std::byte>> BlockTableToBytes(const BlockTable& table) {
+SKALD_INLINE Result<std::vector<std::byte>> BlockTableToBytes(const BlockTable& table) {
   return NoThrow("BlockTableToBytes", [&]() -> Result<std::vector<std::byte>> {
     ByteWriter writer;
     internal::PutHeader(writer, internal::kTableFormat);
@@ -154,9 +142,7 @@ inline Result<std::vector<std::byte>> BlockTableToBytes(const BlockTable& table)
   });
 }
 
-// Returns the table that `bytes` hold, of a sequence in `pool`. Errors: kDataLoss (bytes that are no table, or one that
-// CheckBlockTable refuses), kUnsupported (another version), kResourceExhausted.
-inline Result<BlockTable> BlockTableFromBytes(std::span<const std::byte> bytes, const BlockPool& pool) {
+SKALD_INLINE Result<BlockTable> BlockTableFromBytes(std::span<const std::byte> bytes, const BlockPool& pool) {
   return NoThrow("BlockTableFromBytes", [&]() -> Result<BlockTable> {
     ByteReader reader(bytes);
     SKALD_TRY(internal::CheckHeader(reader, internal::kTableFormat));

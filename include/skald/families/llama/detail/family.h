@@ -60,7 +60,8 @@ struct LlamaRow {
                                      .model_types = kLlamaTypes,
                                      .architectures = kLlamaArchitectures,
                                      .passed_gguf = kLlamaPassedGguf};
-  using Published = ConfigTypes<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama3_2_1B, Llama3_2_3B, Llama3_1_8B>;
+  using Published =
+      ConfigTypes<Stories260K, Stories15M, TinyLlama_1_1B, Llama2_7B, Llama3_2_1B, Llama3_2_3B, Llama3_1_8B>;
 };
 
 }  // namespace skald::internal
