@@ -11,6 +11,7 @@
 #   fuzz       every fuzz target for a minute (FUZZ_SECONDS), from its corpus on; needs clang
 #   standards  every header alone, and as C++20 and C++23, with and without exceptions, by g++ and clang; programs run
 #   tidy       clang-tidy with the checks of .clang-tidy; needs clang-tidy 14
+#   newcomers  three newcomers on clean clones, with README's words alone; the seconds to their first success
 #   systems    both commands of README on minimal systems; needs root and debootstrap
 #   cross      programs for macOS, Windows and musl are compiled, and run where this machine can: Zig, MinGW-w64, Wine, qemu
 #
@@ -18,7 +19,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly stages=(asan tsan aarch64 fuzz standards tidy systems cross)
+readonly stages=(asan tsan aarch64 fuzz standards tidy newcomers systems cross)
 readonly found=build/deep
 jobs=$(getconf _NPROCESSORS_ONLN)
 read -ra ctest_arguments <<< "${CTEST_ARGUMENTS:-}"
@@ -100,6 +101,12 @@ tidy() {
   # shellcheck disable=SC2046  # words
   clang-tidy-14 --quiet --config-file=.clang-tidy "$found/every_header.cc" -- -std=c++20 -DHWY_COMPILE_ONLY_STATIC \
     -Iinclude $(highway)
+}
+
+newcomers() {
+  for name in application research comparison; do
+    "tests/newcomers/$name.py" || [ $? = 77 ]
+  done
 }
 
 systems() { tests/systems/run.sh; }
