@@ -47,7 +47,7 @@ def main():
     shutil.copy(application / "chat.cc", project)
     (project / "CMakeLists.txt").write_text(
         f"cmake_minimum_required(VERSION 3.21)\nproject({target} CXX)\nadd_executable({target} chat.cc)\n{adds}")
-    newcomer.run("cmake -B build && cmake --build build --parallel", folder=project)
+    newcomer.build(project)
     by_cmake = newcomer.run(f"build/{target} skald/examples/demo_model", stdin=SAID, folder=project)
     expect(by_cmake == text, "expected the same text of both programs", text + by_cmake)
     newcomer.succeeded("the first text of both")

@@ -49,14 +49,14 @@ def main():
         f"add_executable(study study.cc)\ntarget_link_libraries(study {link[1]})\n"
         f"add_executable(own_config {own})\ntarget_link_libraries(own_config {link[1]})\n")
     (newcomer.folder / "my-model").symlink_to("skald/examples/demo_model")
-    newcomer.run("cmake -B build && cmake --build build --parallel")
+    newcomer.build()
     rows = newcomer.run("build/study").splitlines()
     # Before each of 8 blocks (4 layers) and before the head, the demo model's rows of 256.
     expect(len(rows) == 9 and all(row.startswith("256 ") for row in rows) and len(set(rows)) == 9,
            "expected nine different rows of 256 floats", "\n".join(rows))
     newcomer.succeeded("hidden rows")
     said = newcomer.run("../build/own_config", folder=newcomer.clone)
-    expect("Blessed are the" in said and "wrong-model" in said, "expected what the example says of both Configs", said)
+    expect("Blessed are the" in said and "not what the Config says" in said, "expected what the example says of both Configs", said)
     newcomer.succeeded("a Config of one's own")
 
 

@@ -81,6 +81,10 @@ class Newcomer:
             stop(f"{self.name}: exit status {done.returncode}")
         return done.stdout
 
+    def build(self, folder=None):
+        """CMake's two commands. Without a number make would start all compilers at once."""
+        self.run(f"cmake -B build && cmake --build build --parallel {os.cpu_count()}", folder=folder)
+
     def succeeded(self, what):
         print(f"{self.name}: {time.monotonic() - self.start:.0f} s from nothing to {what}", flush=True)
 
