@@ -34,7 +34,7 @@ const transcript = new Transcript({
     edit: (index, text) => attempt(() => answerInBranch(index, [{role: 'user', content: text}])),
     again: index => attempt(() => answerInBranch(index, [])),
     goOn: () => attempt(() => answer(current, conversation => conversation.goOn(settings.choices()))),
-    change: (index, text) => attempt(() => changeInBranch(index, text)),
+    change: (index, text) => attempt(() => (current.messages[index].role === 'system' ? setSystem(text) : changeAnswer(index, text))),
     go: (id, index, step) => attempt(() => goToBranch(id, index, step)),
     alternatives: index => (current ? branches.alternatives(current.id, index) : {index: 0, ids: []}),
   },
@@ -308,17 +308,28 @@ async function answerInBranch(index, messages) {
   await answer(current, say(messages));
 }
 
-// A branch in which a message has another text. What follows an answer depends on it; what follows a system prompt stays.
-async function changeInBranch(index, text) {
+// `change` gives of the messages those of a branch that come after the first `index`.
+async function branchWith(index, change) {
   const from = current;
   await from.settled;
   const {messages} = await api.open(from.id);
-  const changed = {...messages[index], content: text};
-  const isSystem = changed.role === 'system';
-  const told = await api.fork(from.id, index, [...(isSystem && !text ? [] : [changed]), ...(isSystem ? messages.slice(index + 1) : [])]);
+  const told = await api.fork(from.id, index, change(messages));
   await refresh();
   present(adopt(told, from.messages.slice(0, index)));
   records.keep(current);
+}
+
+const changeAnswer = (index, text) => branchWith(index, messages => [{...messages[index], content: text}]);
+
+// What was said stays.
+const setSystem = text => branchWith(0, messages => [...(text ? [{role: 'system', content: text}] : []),
+                                                     ...messages.filter(({role}, index) => index > 0 || role !== 'system')]);
+
+async function askSystem() {
+  const [first] = current.messages;
+  const given = await ask({title: 'System prompt', text: 'It is changed in a new branch.', action: 'Use', inputs: [
+    {label: 'System prompt', type: 'long', value: first?.role === 'system' ? first.content : ''}]});
+  if (given) await setSystem(given[0]);
 }
 
 async function retry() {
@@ -405,7 +416,7 @@ find('#import-file').addEventListener('change', event => {
   closeSidebar();
   if (file) attempt(() => importFile(file));
 });
-for (const [selector, action] of [['#rename', rename], ['#export-markdown', () => exportFile('markdown')], ['#export-json', () => exportFile('json')],
+for (const [selector, action] of [['#rename', rename], ['#change-system', askSystem], ['#export-markdown', () => exportFile('markdown')], ['#export-json', () => exportFile('json')],
                                   ['#export', () => exportFile('state')], ['#delete', removeAll], ['#delete-branch', removeBranch]]) {
   onClick(selector, () => { find('#actions').hidePopover(); return action(); });
 }

@@ -26,7 +26,7 @@ function stored() {
   }
 }
 
-let values = {sampling: {}, system: '', marks: false, theme: '', ...stored()};
+let values = {sampling: {}, thoughts: '', system: '', marks: false, theme: '', ...stored()};
 
 function change(changes) {
   values = {...values, ...changes};
@@ -41,8 +41,11 @@ function apply() {
 
 let model = null;  // null where the server has but one
 
-/** The model and the sampler settings as a request has them. */
-export const choices = () => (model === null ? {...values.sampling} : {...values.sampling, model});
+// A template that knows no such variable does not mind it.
+const kThoughts = {yes: {chat_template_kwargs: {enable_thinking: true}}, no: {chat_template_kwargs: {enable_thinking: false}}};
+
+/** The model, the sampler settings and whether to think, as a request has them. */
+export const choices = () => ({...values.sampling, ...kThoughts[values.thoughts], ...(model === null ? {} : {model})});
 export const systemPrompt = () => values.system.trim();
 
 function samplingField({name, label, hint, ...limits}) {
@@ -95,9 +98,11 @@ export function setUp() {
   const marks = find('#marks');
   marks.checked = values.marks;
   marks.addEventListener('change', () => change({marks: marks.checked}));
-  for (const choice of sheet.querySelectorAll('[name=theme]')) {
-    choice.checked = choice.value === values.theme;
-    choice.addEventListener('change', () => change({theme: choice.value}));
+  for (const name of ['theme', 'thoughts']) {
+    for (const choice of sheet.querySelectorAll(`[name=${name}]`)) {
+      choice.checked = choice.value === values[name];
+      choice.addEventListener('change', () => change({[name]: choice.value}));
+    }
   }
   find('#open-settings').addEventListener('click', () => sheet.showModal());
   find('#close-settings').addEventListener('click', () => sheet.close());

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import {kMarkdown} from './texts.mjs';
 
 const kSlow = 'Tell me slowly of the sea';
 const kPhone = {width: 360, height: 740, hasTouch: true, isMobile: true, deviceScaleFactor: 2};
@@ -158,11 +159,12 @@ export const kAnyServer = {
     await person.photograph('settings');
     await person.inspect();
     for (const [name, value] of [['temperature', '0'], ['seed', '7'], ['max_tokens', '12']]) await person.page.type(`[name=${name}]`, value);
+    await person.page.click('[name=thoughts][value=no]');
     await person.press('Close', '#settings');
     const sent = person.page.waitForRequest(request => request.url().endsWith('/v1/chat/completions'));
     await person.ask('Hello');
-    const {temperature, seed, max_tokens: most, top_p: topP} = JSON.parse((await sent).postData());
-    assert.deepEqual([temperature, seed, most, topP], [0, 7, 12, undefined]);
+    const {temperature, seed, max_tokens: most, top_p: topP, chat_template_kwargs: variables} = JSON.parse((await sent).postData());
+    assert.deepEqual([temperature, seed, most, topP, variables], [0, 7, 12, undefined, {enable_thinking: false}]);
     await person.press('Settings');
     await person.press('Back to the defaults');
     assert.deepEqual(await person.page.$$eval('#sampling input', all => all.map(input => input.value).filter(Boolean)), []);
@@ -417,6 +419,16 @@ export const kMockOnly = {
     assert.equal(await person.count('.message'), 3, 'what was said stays');
     assert.equal(await switchText(person), '2 / 2');
     await person.inspect();
+    await person.press('This conversation');
+    await person.press('System prompt', '#actions');
+    await person.page.waitForSelector('dialog.ask textarea');
+    await person.photograph('system-dialog');
+    await person.chord('Control', 'a');
+    await person.keys('Backspace');
+    await person.press('Use', 'dialog.ask');
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+    assert.equal((await person.messages())[0], 'Hello');
+    assert.equal(await switchText(person), '3 / 3');
   },
 
   async 'another model'(person) {
@@ -510,6 +522,22 @@ export const kMockOnly = {
     await person.photograph('hostile');
     await person.ask('deep');
     assert.match((await person.messages())[3], /^>+ deep[^]*deep\s+Its end\.$/);
+  },
+
+  async 'a long conversation'(person, server) {
+    const messages = Array.from({length: 100}, (_, i) => [{role: 'user', content: `Part ${i}`}, {role: 'assistant', content: kMarkdown}]).flat();
+    const response = await fetch(`${server.url}/v1/conversations`, {
+      method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({title: 'Long', messages})});
+    const {id} = await response.json();
+    await person.page.reload();
+    await person.until(() => document.querySelector('#conversations a'));
+    const begun = Date.now();
+    await person.page.goto(`${server.url}/#${id}`);
+    await person.until(() => document.querySelectorAll('.message').length === 200);
+    assert.ok(Date.now() - begun < 10000, 'two hundred messages are there soon');
+    await person.ask('And now?');
+    await person.photograph('long');
+    assert.equal(await person.page.$eval('#to-end', node => node.hidden), true, 'the end is shown');
   },
 
   async 'reasoning'(person) {

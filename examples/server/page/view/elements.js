@@ -37,13 +37,15 @@ export function iconButton(name, label, onclick, attributes = {}) {
 
 function field({label, value = '', type = 'text', pattern, required = true, choices = []}, index) {
   const listId = `ask-choices-${index}`;
-  const input = element('input', {type, value, required, pattern, autocomplete: 'off', list: choices.length ? listId : null});
+  const input = type === 'long' ? element('textarea', {rows: 8}, value) :
+      element('input', {type, value, required, pattern, autocomplete: 'off', list: choices.length ? listId : null});
   const offered = element('datalist', {id: listId}, ...choices.map(choice => element('option', {value: choice})));
   return {input, node: element('label', {class: 'field'}, label, input, ...(choices.length ? [offered] : []))};
 }
 
 /**
- * Asks in a modal dialog. With `inputs` ({label, value, type, pattern, required, choices}) the answer is the list of
+ * Asks in a modal dialog. With `inputs` ({label, value, type: that of an input
+ * or 'long', pattern, required, choices}) the answer is the list of
  * their texts, else true; null if the person cancels.
  */
 export function ask({title, text, action, danger = false, inputs = []}) {
