@@ -2,27 +2,22 @@
 //
 // The page: what is open, what its buttons do. The server holds the conversations; the address names the one shown.
 import * as api from './talk/api.js';
-import {Branches} from './talk/branches.js';
 import {Conversation} from './talk/conversation.js';
 import {splitFiles, withFiles} from './talk/files.js';
 import * as records from './talk/records.js';
-import {Texts, titleFor} from './talk/texts.js';
+import {Shelf} from './talk/shelf.js';
+import {joinTitle, splitTitle, titleFor} from './talk/titles.js';
 import {exported, imported} from './talk/transfer.js';
 import {Attachments} from './view/attachments.js';
 import {Connection} from './view/connection.js';
-import {ConversationList, joinTitle, splitTitle} from './view/conversation_list.js';
+import {ConversationList} from './view/conversation_list.js';
 import {announce, ask, element, find, growing, isTouch, saveFile, sayer, setIcon} from './view/elements.js';
 import * as settings from './settings.js';
 import {watchTokens} from './view/tokens.js';
 import {Transcript} from './view/transcript.js';
 
-const kMostNamed = 30;
-const kMostSearched = 500;
-
 const opened = new Map();
-const visited = new Map();
-let visits = 0;
-let branches = new Branches([], visited);
+const shelf = new Shelf();
 let current = null;
 let wanted = null;
 let contextLength = null;
@@ -36,7 +31,7 @@ const transcript = new Transcript({
     goOn: () => attempt(() => answer(current, conversation => conversation.goOn(settings.choices()))),
     change: (index, text) => attempt(() => (current.messages[index].role === 'system' ? setSystem(text) : changeAnswer(index, text))),
     go: (id, index, step) => attempt(() => goToBranch(id, index, step)),
-    alternatives: index => (current ? branches.alternatives(current.id, index) : {index: 0, ids: []}),
+    alternatives: index => (current ? shelf.branches.alternatives(current.id, index) : {index: 0, ids: []}),
   },
 });
 const prompt = find('#prompt');
@@ -46,7 +41,6 @@ const attachments = new Attachments({
   list: find('#attached'), button: find('#attach'), input: find('#attach-files'), area: find('main'),
   onchange: () => drawComposer(), onfailure: text => showFailure(text),
 });
-const texts = new Texts();
 const list = new ConversationList(find('#conversations'), find('#search'));
 
 const connection = new Connection(find('#connection'), () => {
@@ -80,42 +74,16 @@ async function attempt(action) {
 // ---- The list of conversations ----
 
 async function refresh() {
-  branches = new Branches(await api.list(), visited);
+  await shelf.refresh();
   drawList();
   transcript.update();
-  await read(newest().filter(({title}) => !title).slice(0, kMostNamed));
+  if (await shelf.readUntitled()) drawList();
 }
-
-const newest = () => [...branches.conversations.values()].sort((a, b) => b.updated - a.updated);
-
-async function read(conversations) {
-  if (conversations.length === 0) return;
-  await texts.read(conversations);
-  drawList();
-}
-
-// Somebody else may have deleted it.
-function fullTitleOf(id) {
-  const family = branches.familyOf(id);
-  if (family.length === 0) return 'Untitled';
-  const holder = branches.conversations.get(branches.eldest(family));
-  return holder.title || texts.of(holder).title || 'Untitled';
-}
-
-const titleOf = id => splitTitle(fullTitleOf(id)).name;
 
 function drawList() {
-  const updated = family => Math.max(...family.map(id => branches.conversations.get(id).updated));
-  const families = [...branches.families.values()].sort((a, b) => updated(b) - updated(a));
-  list.show(families.map(family => {
-    const isCurrent = family.includes(current?.id);
-    const id = isCurrent ? current.id : branches.latest(family);
-    return {id, title: fullTitleOf(id), updated: updated(family), isCurrent,
-            text: family.map(other => texts.of({id: other}).text).join('\n'),
-            isBusy: family.some(other => opened.get(other)?.answering)};
-  }));
-  find('#title').textContent = current ? titleOf(current.id) : 'New conversation';
-  document.title = current ? `${titleOf(current.id)} \u2013 Skald` : 'Skald';
+  list.show(shelf.items(current?.id, id => opened.get(id)?.answering ?? false));
+  find('#title').textContent = current ? shelf.titleOf(current.id) : 'New conversation';
+  document.title = current ? `${shelf.titleOf(current.id)} \u2013 Skald` : 'Skald';
 }
 
 // ---- The conversation shown ----
@@ -126,6 +94,7 @@ function adopt(told, messages) {
   const say = {};
   conversation.onchange = what => {
     if (what === 'messages') say.text ??= sayer(conversation.messages.at(-1)?.content.length ?? 0);
+    if (what === 'end') records.keep(conversation);
     if (conversation !== current) return what === 'text' ? undefined : drawList();
     const answer = conversation.messages.at(-1);
     if (what === 'text') {
@@ -135,7 +104,6 @@ function adopt(told, messages) {
     if (what === 'end') {
       if (answer?.role === 'assistant') say.text?.(answer.content, true);
       say.text = null;
-      records.keep(conversation);
     }
     transcript.update();
     drawAll();
@@ -157,7 +125,7 @@ function drawSoon() {
 function drawAll() {
   document.body.classList.toggle('new', !current);
   find('#more').hidden = !current;
-  find('#delete-branch').hidden = !current || branches.familyOf(current.id).length < 2;
+  find('#delete-branch').hidden = !current || shelf.branches.familyOf(current.id).length < 2;
   drawList();
   drawComposer();
   drawFailure();
@@ -239,7 +207,7 @@ async function show(id, {focus = true} = {}) {
   present(conversation);
   takeUnsent(conversation ?? {});
   if (!focus) return;
-  announce(conversation ? `${titleOf(id)}, ${conversation.messages.length} messages` : 'New conversation');
+  announce(conversation ? `${shelf.titleOf(id)}, ${conversation.messages.length} messages` : 'New conversation');
   if (isTouch()) find('#title').focus();
   else prompt.focus();
 }
@@ -247,7 +215,7 @@ async function show(id, {focus = true} = {}) {
 function present(conversation) {
   current = conversation;
   wanted = conversation?.id ?? '';
-  if (conversation) visited.set(conversation.id, ++visits);
+  if (conversation) shelf.visit(conversation.id);
   const hash = conversation ? `#${conversation.id}` : '';
   if (location.hash !== hash) history.pushState(null, '', location.pathname + hash);
   transcript.show(conversation);
@@ -346,13 +314,13 @@ async function goToBranch(id, index, step) {
   const top = transcript.topOf(index);
   await show(id, {focus: false});
   transcript.focusBranch(index, step, top);
-  const {index: at, ids} = branches.alternatives(id, index);
+  const {index: at, ids} = shelf.branches.alternatives(id, index);
   announce(`Branch ${at + 1} of ${ids.length}`);
 }
 
 async function rename() {
-  const holder = branches.eldest(branches.familyOf(current.id));
-  const {folder, name} = splitTitle(fullTitleOf(holder));
+  const holder = shelf.branches.eldest(shelf.branches.familyOf(current.id));
+  const {folder, name} = splitTitle(shelf.fullTitleOf(holder));
   const given = await ask({title: 'Rename the conversation', action: 'Rename', inputs: [
     {label: 'Title', value: name}, {label: 'Folder', value: folder, required: false, choices: list.folders}]});
   if (!given) return;
@@ -362,7 +330,7 @@ async function rename() {
 
 async function remove(ids, question) {
   if (!await ask({...question, action: 'Delete', danger: true})) return;
-  const family = branches.familyOf(ids[0]);
+  const family = shelf.branches.familyOf(ids[0]);
   for (const id of ids) {
     opened.get(id)?.stop();
     await api.remove(id);
@@ -370,22 +338,22 @@ async function remove(ids, question) {
     opened.delete(id);
   }
   const rest = family.filter(id => !ids.includes(id));
-  await show(rest.length ? branches.latest(rest) : '');
+  await show(rest.length ? shelf.branches.latest(rest) : '');
   await refresh();
 }
 
 const removeBranch = () => remove([current.id], {title: 'Delete this branch?', text: 'The others stay.'});
 
 function removeAll() {
-  const family = branches.familyOf(current.id);
-  const text = family.length > 1 ? `\u201c${titleOf(current.id)}\u201d and its ${family.length} branches will be gone.` :
-                                   `\u201c${titleOf(current.id)}\u201d will be gone.`;
+  const family = shelf.branches.familyOf(current.id);
+  const text = family.length > 1 ? `\u201c${shelf.titleOf(current.id)}\u201d and its ${family.length} branches will be gone.` :
+                                   `\u201c${shelf.titleOf(current.id)}\u201d will be gone.`;
   return remove(family, {title: 'Delete the conversation?', text});
 }
 
 async function exportFile(kind) {
-  const {blob, extension} = await exported(kind, current.id, titleOf(current.id));
-  const name = titleOf(current.id).replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '') || 'conversation';
+  const {blob, extension} = await exported(kind, current.id, shelf.titleOf(current.id));
+  const name = shelf.titleOf(current.id).replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '') || 'conversation';
   saveFile(blob, `${name}.${extension}`);
 }
 
@@ -420,7 +388,7 @@ for (const [selector, action] of [['#rename', rename], ['#change-system', askSys
                                   ['#export', () => exportFile('state')], ['#delete', removeAll], ['#delete-branch', removeBranch]]) {
   onClick(selector, () => { find('#actions').hidePopover(); return action(); });
 }
-find('#search').addEventListener('input', () => attempt(() => read(newest().slice(0, kMostSearched))));
+find('#search').addEventListener('input', () => attempt(async () => { if (await shelf.readTexts()) drawList(); }));
 find('#conversations').addEventListener('click', event => { if (event.target.closest('a')) closeSidebar(); });
 window.addEventListener('hashchange', () => attempt(() => show(location.hash.slice(1))));
 

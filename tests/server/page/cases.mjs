@@ -531,10 +531,8 @@ export const kMockOnly = {
     const {id} = await response.json();
     await person.page.reload();
     await person.until(() => document.querySelector('#conversations a'));
-    const begun = Date.now();
     await person.page.goto(`${server.url}/#${id}`);
     await person.until(() => document.querySelectorAll('.message').length === 200);
-    assert.ok(Date.now() - begun < 10000, 'two hundred messages are there soon');
     await person.ask('And now?');
     await person.photograph('long');
     assert.equal(await person.page.$eval('#to-end', node => node.hidden), true, 'the end is shown');

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The list of conversations: by folders, then by the days on which they changed, as far as they fit what is searched.
+import {splitTitle} from '../talk/titles.js';
 import {element} from './elements.js';
 
 const kDay = 24 * 60 * 60 * 1000;
-const kInFolder = ' \u203a ';
-
-/** A title names its folder before this mark: 'Work \u203a Plans'. {folder, name}. */
-export function splitTitle(title) {
-  const at = title.indexOf(kInFolder);
-  return at < 0 ? {folder: '', name: title} : {folder: title.slice(0, at), name: title.slice(at + kInFolder.length)};
-}
-
-export const joinTitle = ({folder, name}) => (folder ? folder + kInFolder + name : name);
 
 function dayOf(seconds, now) {
   const midnight = new Date(now).setHours(0, 0, 0, 0);

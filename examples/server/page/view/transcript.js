@@ -11,9 +11,12 @@ const kViews = {user: UserView, assistant: AnswerView};
 export class Transcript {
   /** `scroller` scrolls `list`; `toEnd` is the button that leads to its end. */
   constructor({scroller, list, toEnd, actions}) {
-    Object.assign(this, {scroller, list, toEnd, actions, views: new Map(), conversation: null, follows: true});
+    Object.assign(this, {scroller, list, toEnd, actions, views: new Map(), conversation: null, follows: true, top: 0});
     scroller.addEventListener('scroll', () => {
-      this.follows = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40;
+      // Who goes up leaves the end; a text that has grown below does not lead away from it.
+      if (scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40) this.follows = true;
+      else if (scroller.scrollTop < this.top) this.follows = false;
+      this.top = scroller.scrollTop;
       toEnd.hidden = this.follows;
     }, {passive: true});
     toEnd.addEventListener('click', () => this.scrollToEnd());

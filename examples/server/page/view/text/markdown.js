@@ -68,9 +68,14 @@ function makeMarkdown() {
 
 const markdown = libraries && makeMarkdown();
 
-/** The blocks of a text in order: {start, end, html} with offsets in the text. */
-function blocksOf(text) {
-  const plain = text ? [{start: 0, end: text.length, html: null}] : [];
+const isSame = (a, b) => a.start === b.start && a.source === b.source && a.references === b.references;
+
+/**
+ * The blocks of a text in order: {start, source, html, references}. What is the same in `before`, the blocks of its
+ * beginning, is not rendered again.
+ */
+function blocksOf(text, before) {
+  const plain = text ? [{start: 0, source: text, html: null}] : [];
   if (!markdown || text.length > kMostMarkdown) return plain;
   const lines = [0];
   for (const {index, 0: newline} of text.matchAll(/\r\n|\r|\n/g)) lines.push(index + newline.length);
@@ -78,12 +83,16 @@ function blocksOf(text) {
   const tokens = markdown.parse(text, env);
   // What is deeper than that is not in there.
   if (tokens.some(({level}) => level > kDeepest - 3)) return plain;
+  const references = Object.keys(env.references ?? {}).length;
   const blocks = [];
   for (let i = 0, from = 0; i < tokens.length; ++i) {
     if (tokens[i].level !== 0 || tokens[i].nesting > 0) continue;
     const [first, last] = tokens[from].map ?? [0, lines.length];
-    blocks.push({start: lines[first], end: lines[last] ?? text.length,
-                 html: markdown.renderer.render(tokens.slice(from, i + 1), markdown.options, env)});
+    const block = {start: lines[first], source: text.slice(lines[first], lines[last]), references};
+    const known = before[blocks.length];
+    block.html = known && isSame(known, block) ? known.html :
+                                                 markdown.renderer.render(tokens.slice(from, i + 1), markdown.options, env);
+    blocks.push(block);
     from = i + 1;
   }
   return blocks;
@@ -149,20 +158,24 @@ export class MarkdownView {
     this.container = container;
     this.pieces = pieces;
     this.shown = [];
+    this.text = '';
   }
 
   update(text) {
-    const blocks = blocksOf(text);
-    const same = (a, b) => a?.html === b.html && a.start === b.start && (a.end === b.end || b.html !== null);
+    if (text === this.text) return;
+    this.text = text;
+    const blocks = blocksOf(text, this.shown);
+    const isKept = (a, b) => a?.start === b.start && a.html === b.html && (b.html !== null || a.source === b.source);
     let kept = 0;
-    while (kept < blocks.length && same(this.shown[kept], blocks[kept])) ++kept;
+    while (kept < blocks.length && isKept(this.shown[kept], blocks[kept])) ++kept;
     while (this.container.childElementCount > kept) this.container.lastElementChild.remove();
     this.container.append(...blocks.slice(kept).map(block => this.nodeOf(text, block)));
     this.shown = blocks;
   }
 
   // One element for each block.
-  nodeOf(text, {start, end, html}) {
+  nodeOf(text, {start, source, html}) {
+    const end = start + source.length;
     if (html === null) return element('p', {class: 'plain'}, ...this.pieces(start, end));
     const fragment = libraries.purify.sanitize(html, kPurify);
     dress(fragment);
