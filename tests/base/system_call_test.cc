@@ -2,8 +2,9 @@
 //
 // Whose file is to be believed, and descriptors that close themselves.
 
-#include "skald/base/files/system_call.h"
+#include "skald/base/files/file_calls.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@ namespace system_call_test {
 
 using internal::Descriptor;
 using internal::IsTrustedFile;
-using internal::OpenFile;
+using internal::OpenToRead;
 
 TEST_CASE("a file is believed if only we and root can have written it") {
   const TemporaryFolder folder;
@@ -26,23 +27,23 @@ TEST_CASE("a file is believed if only we and root can have written it") {
   WriteFile(file, "x");
   for (const mode_t mode : {0600, 0644, 0444, 0755}) {
     REQUIRE(::chmod(file.c_str(), mode) == 0);
-    CHECK(IsTrustedFile(OpenFile(file.c_str(), O_RDONLY).get()));
+    CHECK(IsTrustedFile(OpenToRead(file).get()));
   }
   for (const mode_t mode : {0620, 0602, 0666, 0664}) {
     REQUIRE(::chmod(file.c_str(), mode) == 0);
-    CHECK_FALSE(IsTrustedFile(OpenFile(file.c_str(), O_RDONLY).get()));
+    CHECK_FALSE(IsTrustedFile(OpenToRead(file).get()));
   }
-  CHECK_FALSE(IsTrustedFile(OpenFile(folder.path().c_str(), O_RDONLY).get()));
+  CHECK_FALSE(IsTrustedFile(OpenToRead(folder.path()).get()));
   CHECK_FALSE(IsTrustedFile(-1));
   if (::geteuid() != 0) return;  // only root can give files away
   REQUIRE(::chmod(file.c_str(), 0644) == 0);
   REQUIRE(::chown(file.c_str(), 65534, 65534) == 0);
-  CHECK_FALSE(IsTrustedFile(OpenFile(file.c_str(), O_RDONLY).get()));
-  CHECK_FALSE(IsTrustedFile(OpenFile("/dev/null", O_RDONLY).get()));
+  CHECK_FALSE(IsTrustedFile(OpenToRead(file).get()));
+  CHECK_FALSE(IsTrustedFile(OpenToRead("/dev/null").get()));
 }
 
 TEST_CASE("a descriptor is closed once, by whoever has it last") {
-  Descriptor first = OpenFile("/dev/null", O_RDONLY);
+  Descriptor first = OpenToRead("/dev/null");
   const int number = first.get();
   Descriptor second = std::move(first);
   CHECK(first.get() == -1);
@@ -53,7 +54,7 @@ TEST_CASE("a descriptor is closed once, by whoever has it last") {
 }
 
 TEST_CASE("the error of a system call names the thing and the reason") {
-  REQUIRE(OpenFile("/no/such/file", O_RDONLY).get() == -1);
+  REQUIRE(OpenToRead("/no/such/file").get() == -1);
   CheckError(Result<void>(internal::SystemFailure("/no/such/file")), ErrorCode::kNotFound,
              "/no/such/file: No such file or directory");
   CheckError(Result<void>(internal::SystemFailure("x", ENOSPC)), ErrorCode::kResourceExhausted, "x: No space left");

@@ -77,6 +77,15 @@ OF_OTHER_LIBRARIES = re.compile(
 SHARED_DETAILS = "skald/base/json/detail/"
 INLINE_DEFINITIONS = re.compile(r"^#ifndef SKALD_COMPILED\n(?:#include[^\n]*\n)+#endif", re.MULTILINE)
 
+# Headers of one operating system, and the folders whose definitions may include them; each is chosen in one place, so
+# no list of definitions names them. Everything else is written for all systems; the headers below have them in #if.
+SYSTEM_HEADER = re.compile(
+    r"(sys|arpa|netinet|linux|asm|mach)/|(aclapi|dirent|dlfcn|fcntl|fnmatch|glob|grp|ifaddrs|io|netdb|poll|process|psapi"
+    r"|pthread|pwd|sched|semaphore|signal|strings|syslog|termios|unistd|utime|windows|winsock2|ws2tcpip)\.h$")
+SYSTEM_FOLDERS = re.compile(r"/detail/(posix|linux|windows)/")
+HAVE_SYSTEM_HEADERS = {"skald/base/detail/windows_api.h", "skald/base/detail/aligned_buffer.h",
+                       "skald/kernels/simd/detail/amx_support.h"}
+
 # Highway's SIMD headers, and the folders that may include them. hwy/base.h (assertions, numeric types) is
 # ordinary C++ and free for all.
 SIMD_HEADER = re.compile(r"hwy/(?!base\.h)")
@@ -261,6 +270,10 @@ class Lint:
             self.problem(path, number, f"only kernels/ may include {included}")
         if included == "hwy/base.h" and path != self.root / "include" / HIGHWAY_BASE:
             self.problem(path, number, f"{included} must be included by {HIGHWAY_BASE}")
+        header = path.relative_to(self.root / "include")
+        may_be_system = SYSTEM_FOLDERS.search(header.as_posix()) or header.as_posix() in HAVE_SYSTEM_HEADERS
+        if SYSTEM_HEADER.match(included) and not may_be_system:
+            self.problem(path, number, f"{included} is of one operating system: use base/files/file_calls.h or the like")
         if (path.parent / included).exists():
             self.problem(path, number, f"{included} must be included by its path from include/")
         if not (self.root / "include" / included).exists():
@@ -268,7 +281,6 @@ class Lint:
         other = included.split("/")[1]
         if folder != other and folder not in ABOVE_ALL and other not in MAY_INCLUDE[folder]:
             self.problem(path, number, f"{folder}/ may not include {included}")
-        header = path.relative_to(self.root / "include")
         for house, rooms in ROOMS.items():
             inside = all(pathlib.PurePath(each).is_relative_to(f"skald/{house}") for each in (header, included))
             if not inside or included in FOR_ALL_ROOMS:
@@ -302,6 +314,8 @@ class Lint:
         """Every file of definitions is compiled by one of the lists in skald/compiled/."""
         lists = "".join(path.read_text() for path in (self.root / "include/skald/compiled").glob("*.h"))
         for path in headers:
+            if SYSTEM_FOLDERS.search(path.as_posix()):
+                continue
             if f"{DETAIL}/" not in path.as_posix() or not re.search(r"^SKALD_INLINE", path.read_text(), re.MULTILINE):
                 continue
             times = lists.count(f'#include "{path.relative_to(self.root / "include").as_posix()}"')

@@ -14,6 +14,7 @@
 #include "doctest/doctest.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "tests/store/numbered_chunks.h"
+#include "tests/support/awkward_folders.h"
 #include "tests/support/small_models.h"
 #include "tests/support/temporary_folder.h"
 
@@ -60,6 +61,19 @@ TEST_CASE("what is put comes back, in this object and in the next") {
     REQUIRE(store->Drop(KeyOf(1)));
     REQUIRE(store->Drop(KeyOf(1)));
     CHECK(Listed(*store) == std::set{KeyOf(0), KeyOf(5000), KeyOf(300000)});
+  }
+}
+
+TEST_CASE("stores work below paths with spaces, wide characters and great length") {
+  const TemporaryFolder temporary;
+  for (const auto& folder : AwkwardFolders(temporary.path())) {
+    auto store = *DirectoryStore::Open(folder, {.max_bytes = 3000});
+    for (size_t i = 0; i < 5; ++i) REQUIRE(store->Put(KeyOf(i), ValueOf(i, 1000)));
+    CHECK(TotalBytes(*store) <= 3000);
+    CHECK(*store->Get(KeyOf(4)) == ValueOf(4, 1000));
+    CHECK_FALSE(*store->Has(KeyOf(0)));
+    REQUIRE(store->Drop(KeyOf(4)));
+    CHECK_FALSE(Listed(*store).contains(KeyOf(4)));
   }
 }
 

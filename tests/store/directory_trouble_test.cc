@@ -360,7 +360,7 @@ TEST_CASE("a lock that is held for a while is waited for, whatever signals come"
   auto store = *DirectoryStore::Open(folder.path());
   REQUIRE(store->Put(KeyOf(1), ValueOf(1, 10)));
   REQUIRE(store->Prune(kUnlimited));  // makes the lock
-  const internal::Descriptor lock = internal::OpenFile((folder.path() / "lock").c_str(), O_RDONLY);
+  const internal::Descriptor lock = internal::OpenToRead(folder.path() / "lock");
   REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
   struct sigaction action = {}, before;
   action.sa_handler = IgnoreSignal;  // without SA_RESTART
@@ -385,7 +385,7 @@ TEST_CASE("a lock that is never let go is an error that names it") {
   auto store = *DirectoryStore::Open(folder.path(), {.lock_timeout = std::chrono::milliseconds(20)});
   REQUIRE(store->Put(KeyOf(1), ValueOf(1, 10)));
   REQUIRE(store->Prune(kUnlimited));
-  const internal::Descriptor lock = internal::OpenFile((folder.path() / "lock").c_str(), O_RDONLY);
+  const internal::Descriptor lock = internal::OpenToRead(folder.path() / "lock");
   REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
   const auto pruned = store->Prune(0);
   CHECK(Refused(pruned, ErrorCode::kFailedPrecondition, folder.path() / "lock"));

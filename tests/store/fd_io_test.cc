@@ -4,6 +4,7 @@
 
 #include "skald/base/files/fd_io.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -4,10 +4,14 @@
 
 #include <sys/stat.h>
 
+#include <span>
 #include <string>
 #include <utility>
 
 #include "doctest/doctest.h"
+#include "skald/base/files/fd_io.h"
+#include "skald/base/files/folders.h"
+#include "tests/support/awkward_folders.h"
 #include "tests/support/safetensors_writer.h"
 
 namespace skald {
@@ -43,7 +47,24 @@ TEST_CASE("A file that was read keeps its bytes when the file changes") {
   REQUIRE(copy);
   WriteFile(folder.path() / "file", "x");
   CHECK(TextOf(*copy) == "before");
-  CHECK(copy->status().st_size == 6);
+  CHECK(copy->facts().bytes == 6);
+}
+
+TEST_CASE("Files are mapped below paths with spaces, wide characters and great length") {
+  const TemporaryFolder temporary;
+  for (const auto& folder : testing::AwkwardFolders(temporary.path())) {
+    REQUIRE(MakeFolder(folder));
+    auto sink = FileSink::CreateAnew(folder / "file", kPrivateFile);
+    REQUIRE(sink);
+    REQUIRE(sink->Write(std::as_bytes(std::span("text", 4))));
+    REQUIRE(sink->Commit());
+    for (const auto use : {MappedFile::Use::kKeep, MappedFile::Use::kCopy}) {
+      const Result<MappedFile> file = MappedFile::Open(folder / "file", use);
+      REQUIRE(file);
+      CHECK(TextOf(*file) == "text");
+      CHECK(file->is_trusted());
+    }
+  }
 }
 
 TEST_CASE("What is said about pages changes no byte, mapped or read") {

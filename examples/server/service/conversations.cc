@@ -2,8 +2,6 @@
 
 #include "server/service/conversations.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <new>
@@ -11,6 +9,7 @@
 #include <system_error>
 
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/file_calls.h"
 #include "skald/base/files/folders.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/no_throw.h"
@@ -46,10 +45,10 @@ bool IsFileOfConversation(const std::filesystem::path& path) { return path.exten
 
 // The first bytes of a file, or all.
 Result<std::string> ReadFront(const std::filesystem::path& path, size_t most) {
-  const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
+  const internal::Descriptor file = internal::OpenToRead(path);
   if (file.get() < 0) return internal::SystemFailure(path.native());
   std::string text(most, '\0');
-  const ssize_t read = internal::Uninterrupted([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
+  const int64_t read = internal::ReadSome(file.get(), std::as_writable_bytes(std::span(text)));
   if (read < 0) return internal::SystemFailure(path.native());
   text.resize(static_cast<size_t>(read));
   return text;
@@ -100,16 +99,15 @@ void Conversations::ListFolder(const std::string& owner) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     if (!IsFileOfConversation(entry.path())) continue;
-    struct stat status;
-    const bool is_there = ::stat(entry.path().c_str(), &status) == 0;
-    if (!is_there || !S_ISREG(status.st_mode)) {
-      const std::string why = is_there ? "this is no regular file" : std::generic_category().message(errno);
+    const auto facts = internal::FactsOf(entry.path());
+    if (!facts || facts->kind != FileKind::kRegular) {
+      const std::string why = facts ? "this is no regular file" : std::generic_category().message(errno);
       if (tell_) tell_(entry.path().string() + ": " + why + "; it is passed over");
       continue;
     }
     ConversationEntry found;
-    found.bytes = static_cast<uint64_t>(status.st_size) + ConversationIndex::kEntryBytes;
-    found.updated = status.st_mtim.tv_sec;
+    found.bytes = facts->bytes + ConversationIndex::kEntryBytes;
+    found.updated = facts->modified.seconds;
     index_.Put({owner, entry.path().stem().string()}, std::move(found));
   }
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
@@ -82,12 +83,12 @@ Result<ModelWeights> LoadWeights(const OpenedModel& model, const ModelSpec& spec
 /// The same for the Config C.
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const LoadOptions& options = {}) {
-  return NoThrow(checkpoint.path().native(),
+  return NoThrow(PathText(checkpoint.path()),
                  [&] { return LoadWeights(checkpoint, SpecOf<C>(), options, WeightPackersOf<WeightTypesOf<C>>()); });
 }
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOptions& options = {}) {
-  return NoThrow(path.native(), [&] {
+  return NoThrow(PathText(path), [&] {
     return LoadWeights(path, SpecOf<C>(), C::kName, options, WeightPackersOf<WeightTypesOf<C>>());
   });
 }

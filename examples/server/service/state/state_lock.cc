@@ -2,14 +2,13 @@
 
 #include "server/service/state/state_lock.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <string>
 
+#include "skald/base/files/file_calls.h"
 #include "skald/base/files/folders.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/printable.h"
@@ -36,9 +35,9 @@ Result<StateLock> StateLock::Take(const std::filesystem::path& folder) {
   return NoThrow(folder.native(), [&]() -> Result<StateLock> {
     SKALD_TRY(MakeFolder(folder));
     const std::string name = (folder / "server.lock").string();
-    internal::Descriptor file = internal::OpenFile(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, kPrivateFile);
+    internal::Descriptor file = internal::OpenOrMake(name, kPrivateFile);
     if (file.get() < 0) return internal::SystemFailure(name);
-    if (internal::Uninterrupted([&] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0) {
+    if (!internal::TryLock(file.get())) {
       if (errno != EWOULDBLOCK) return internal::SystemFailure(name);
       return Fail(ErrorCode::kFailedPrecondition, folder.string() + ": another server keeps its state here, " +
                                                       Holder(file.get()) + "; each server needs a folder of its own");

@@ -33,7 +33,8 @@ Result<void> CheckRoom(int fd, const std::string& name) {
 
 Result<OutputFile> OutputFile::Open(const std::filesystem::path& path) {
   const std::string name = path.string();
-  internal::Descriptor file = internal::OpenFile(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  internal::Descriptor file(
+      internal::Uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666); }));
   if (file.get() < 0) return internal::SystemFailure(name);
   SKALD_TRY(CheckRoom(file.get(), name));
   return OutputFile(std::move(file), name);

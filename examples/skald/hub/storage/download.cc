@@ -2,9 +2,6 @@
 
 #include "hub/storage/download.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +15,7 @@
 
 #include "hub/storage/checksum.h"
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/file_calls.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/text/message.h"
 
@@ -36,10 +34,10 @@ bool IsWhole(const HubCache& cache, const FileFacts& facts) {
 // Waits until no other program receives this content. The lock ends with the returned descriptor, and with the process.
 Result<internal::Descriptor> LockContent(const HubClient& client, const HubCache& cache, const HubFile& file) {
   const fs::path path = cache.Lock(file.facts.etag);
-  auto lock = internal::OpenFile(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+  auto lock = internal::OpenOrMake(path, 0666);
   if (lock.get() < 0) return internal::SystemFailure(path.native());
-  for (bool told = false; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return internal::SystemFailure(path.native());
+  for (bool told = false; !internal::TryLock(lock.get());) {
+    if (errno != EWOULDBLOCK) return internal::SystemFailure(path.native());
     if (!told) client.events().notice("waiting for another program that downloads " + file.name);
     told = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -53,13 +51,13 @@ class Incomplete {
   // Opens what an earlier download left, or nothing.
   static Result<Incomplete> Open(const HubCache& cache, const HubFile& file) {
     const fs::path path = IncompleteOf(cache, file.facts);
-    auto fd = internal::OpenFile(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
-    struct stat status;
-    if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) return internal::SystemFailure(path.native());
-    SKALD_TRY(internal::CheckRegular(status, path.native()));
+    auto fd = internal::OpenOrMake(path, 0666);
+    const auto found = fd.get() < 0 ? std::nullopt : internal::FactsOf(fd.get());
+    if (!found) return internal::SystemFailure(path.native());
+    SKALD_TRY(internal::CheckRegular(found->kind, path.native()));
     SKALD_ASSIGN(auto sum, Checksum::Begin(file.facts.etag, file.facts.size));
     Incomplete incomplete(std::move(fd), path, file, std::move(sum));
-    const auto there = static_cast<uint64_t>(status.st_size);
+    const uint64_t there = found->bytes;
     if (there > file.facts.size) {
       SKALD_TRY(incomplete.Restart());
     } else {
@@ -106,8 +104,7 @@ class Incomplete {
   bool is_spoiled() const { return is_spoiled_; }
 
   Result<void> Publish(const fs::path& blob) {
-    if (internal::Uninterrupted([&] { return ::fsync(fd_.get()); }) != 0)
-      return internal::SystemFailure(path_.native());
+    if (!internal::Sync(fd_.get())) return internal::SystemFailure(path_.native());
     std::error_code failed;
     fs::rename(path_, blob, failed);
     if (failed) return internal::SystemFailure(blob.native(), failed.value());

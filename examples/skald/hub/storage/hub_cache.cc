@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t kOpenFolder = 0777, kOpenFile = 0666;  // less umask: other tools of the user's group may share it
+constexpr FileMode kOpenFolder = 0777, kOpenFile = 0666;  // less umask: other tools of the user's group may share it
 constexpr std::string_view kPrefix = "models--";
 
 std::string FolderName(std::string repository) {

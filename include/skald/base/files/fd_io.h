@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sinks and sources over POSIX file descriptors: files, sockets and pipes alike.
+// Sinks and sources over file descriptors: files and pipes alike, and on POSIX systems sockets.
 
 #ifndef SKALD_BASE_FILES_FD_IO_H_
 #define SKALD_BASE_FILES_FD_IO_H_
-
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <cstddef>
 #include <filesystem>
@@ -15,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "skald/base/files/file_facts.h"
 #include "skald/base/files/folders.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/result.h"
@@ -30,7 +28,8 @@ Result<void> ReadAll(int fd, std::string_view name, std::span<std::byte> bytes);
 }  // namespace internal
 
 /// Reads from and writes to a descriptor that the caller owns and keeps open: a socket, a pipe, an open file. If the
-/// descriptor is a socket, a peer that went away is an error, not a signal.
+/// descriptor is a socket, a peer that went away is an error, not a signal. On Windows it is a descriptor of the C
+/// library, in binary mode, which a socket has not.
 class FdStream {
  public:
   /// Errors contain `name`.
@@ -76,18 +75,18 @@ class FileSink {
     kNamed,     ///< a temporary file: several times as fast for small files; the folder's owner removes leftovers
   };
 
-  /// Creates a file that the user names. A link is followed, and the file that it names is replaced. The new file gets
-  /// the mode of the file that it replaces, and its owner and group if the system permits. If there was no file, it has
-  /// `mode`, less umask.
-  static Result<FileSink> Create(const std::filesystem::path& path, mode_t mode = kPrivateFile);
+  /// Creates a file that the user names. A link is followed, and the file that it names is replaced; on Windows a link
+  /// is refused. The new file gets the mode of the file that it replaces, and its owner and group if the system
+  /// permits. If there was no file, it has `mode`, less umask.
+  static Result<FileSink> Create(const std::filesystem::path& path, FileMode mode = kPrivateFile);
 
   /// Creates a file for the program's own use, possibly in a folder that others may write to. A link is replaced, not
   /// followed. The file is new in all respects: it belongs to this user and has `mode`, less umask.
-  static Result<FileSink> CreateAnew(const std::filesystem::path& path, mode_t mode,
+  static Result<FileSink> CreateAnew(const std::filesystem::path& path, FileMode mode,
                                      Unfinished unfinished = Unfinished::kNameless);
 
   FileSink(FileSink&& other) noexcept
-      : file_(std::move(other.file_)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, "")) {}
+      : file_(std::move(other.file_)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
   ~FileSink();
 
   /// Appends all of `bytes`.
@@ -100,22 +99,19 @@ class FileSink {
  private:
   static constexpr int kMaxAttempts = 100;  ///< at finding a name that is not taken
 
-  FileSink(internal::Descriptor file, std::filesystem::path path, std::string temporary)
+  FileSink(internal::Descriptor file, std::filesystem::path path, std::filesystem::path temporary)
       : file_(std::move(file)), path_(std::move(path)), temporary_(std::move(temporary)) {}
 
-  /// The path by which the system refers to an open file of this process.
-  static std::string NameOfOpen(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+  static Result<FileSink> Begin(std::filesystem::path path, FileMode mode);
 
-  static Result<FileSink> Begin(std::filesystem::path path, mode_t mode);
-
-  static Result<FileSink> BeginNamed(std::filesystem::path path, mode_t mode);
+  static Result<FileSink> BeginNamed(std::filesystem::path path, FileMode mode);
 
   /// Links a file without a name under a temporary name beside its target: linking cannot replace an existing file.
   bool GiveName();
 
   internal::Descriptor file_;
   std::filesystem::path path_;
-  std::string temporary_;  ///< empty while the file has no name, and after the commit
+  std::filesystem::path temporary_;  ///< empty while the file has no name, and after the commit
 };
 
 }  // namespace skald

@@ -5,17 +5,15 @@
 #ifndef SKALD_BASE_FILES_FOLDERS_H_
 #define SKALD_BASE_FILES_FOLDERS_H_
 
-#include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/file_facts.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
@@ -29,10 +27,6 @@ enum class SyncPolicy {
   kDataAndFolder,  ///< after a power cut it is whole
 };
 
-/// Permissions of files that hold conversations: for the owner alone.
-inline constexpr mode_t kPrivateFile = 0600;
-inline constexpr mode_t kPrivateFolder = 0700;
-
 /// A temporary file that was not written to for so long belongs to a killed writer.
 inline constexpr int64_t kStaleSeconds = 600;
 
@@ -41,25 +35,15 @@ namespace internal {
 /// Makes a folder's list of names durable. An empty path is the current folder, as in the parent of "file".
 Result<void> SyncFolder(const std::filesystem::path& path);
 
-/// Calls visit(dirent) for each entry of a folder; a missing folder has none. Errors: kFailedPrecondition. (The
-/// standard library's iterators report a signal as an error, and end the program if memory runs out.)
+/// Calls visit(FolderEntry) for each entry of a folder; a missing folder has none. Errors: kFailedPrecondition.
 template <class Visit>
 Result<void> ForEachEntry(const std::filesystem::path& path, Visit visit) {
-  struct Close {
-    void operator()(DIR* folder) const { ::closedir(folder); }
-  };
-  std::unique_ptr<DIR, Close> folder;
-  do {
-    folder.reset(::opendir(path.empty() ? "." : path.c_str()));
-  } while (folder == nullptr && errno == EINTR);
-  if (folder == nullptr) return errno == ENOENT || errno == ENOTDIR ? Result<void>() : SystemFailure(path.native());
-  for (;;) {
-    errno = 0;
-    const dirent* const entry = ::readdir(folder.get());
-    if (entry == nullptr) return errno == 0 ? Result<void>() : SystemFailure(path.native());
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") visit(*entry);
+  FolderReader folder(path);
+  if (!folder.is_open()) {
+    return errno == ENOENT || errno == ENOTDIR ? Result<void>() : SystemFailure(PathText(path));
   }
+  while (const auto entry = folder.Next()) visit(*entry);
+  return errno == 0 ? Result<void>() : SystemFailure(PathText(path));
 }
 
 /// The end of a temporary file's name: ".<process>-<seconds>-<nanoseconds>.tmp". Rarely repeats, even across processes
@@ -74,7 +58,7 @@ std::string_view WithoutUniqueSuffix(std::string_view name);
 /// Makes the folder at `path` and its missing parents. An existing folder keeps its mode. With
 /// SyncPolicy::kDataAndFolder the names of all new folders are durable. Errors name the folder: kFailedPrecondition if
 /// the system refuses or a file has that name.
-Result<void> MakeFolder(const std::filesystem::path& path, mode_t mode = kPrivateFolder,
+Result<void> MakeFolder(const std::filesystem::path& path, FileMode mode = kPrivateFolder,
                         SyncPolicy sync = SyncPolicy::kDataAndFolder);
 
 /// Removes temporary files of FileSink (fd_io.h) from `folder` whose writer was killed: files of this user that were
@@ -83,16 +67,15 @@ Result<void> MakeFolder(const std::filesystem::path& path, mode_t mode = kPrivat
 /// kFailedPrecondition if the folder cannot be read.
 template <class IsOurs>
 Result<void> RemoveUnfinishedFiles(const std::filesystem::path& folder, IsOurs is_ours) {
-  return NoThrow(folder.native(), [&]() -> Result<void> {
-    timespec now;
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    return internal::ForEachEntry(folder, [&](const dirent& entry) {
-      const std::string_view finished = internal::WithoutUniqueSuffix(entry.d_name);
+  return NoThrow(PathText(folder), [&]() -> Result<void> {
+    const FileTime now = FileTime::Now();
+    return internal::ForEachEntry(folder, [&](const internal::FolderEntry& entry) {
+      const std::string_view finished = internal::WithoutUniqueSuffix(entry.name);
       if (finished.empty() || !is_ours(finished)) return;
-      const std::filesystem::path file = folder / entry.d_name;
-      struct stat status;
-      if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return;
-      if (status.st_mtim.tv_sec + kStaleSeconds < now.tv_sec) ::unlink(file.c_str());
+      const std::filesystem::path file = folder / PathOfText(entry.name);
+      const auto facts = internal::FactsOfEntry(file);
+      if (!facts || facts->kind != FileKind::kRegular || !internal::BelongsToUser(file, *facts)) return;
+      if (facts->modified.seconds + kStaleSeconds < now.seconds) (void)internal::RemoveName(file);
     });
   });
 }

@@ -6,8 +6,6 @@
 #ifndef SKALD_BASE_FILES_SMALL_FILE_H_
 #define SKALD_BASE_FILES_SMALL_FILE_H_
 
-#include <sys/stat.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <string>

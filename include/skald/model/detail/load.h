@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/text/message.h"
@@ -62,7 +63,7 @@ inline Result<void> CheckTypes(const std::filesystem::path& path, const Paramete
                                std::span<const WeightPacker> packers) {
   const std::optional<DType> unknown = FindTypeOutside(packers, list);
   if (!unknown) return {};
-  return Fail(ErrorCode::kUnsupported, Concat({path.string(), ": has weights of the type ", NameOf(*unknown),
+  return Fail(ErrorCode::kUnsupported, Concat({PathText(path), ": has weights of the type ", NameOf(*unknown),
                                                ", which is not among the WeightTypes of the Config"}));
 }
 
@@ -99,8 +100,9 @@ inline Result<void> FillFromPacked(const std::shared_ptr<const PackedFile>& open
                                    uint64_t model, const LoadOptions& options) {
   SKALD_ASSIGN(const auto file, PackedAsWanted(opened, options));
   if (file->table().dtype != options.dtype) {
-    return Fail(ErrorCode::kInvalidArgument, Concat({file->path().string(), ": packed as ", NameOf(file->table().dtype),
-                                                     ", but LoadOptions::dtype is ", NameOf(options.dtype)}));
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({PathText(file->path()), ": packed as ", NameOf(file->table().dtype),
+                        ", but LoadOptions::dtype is ", NameOf(options.dtype)}));
   }
   return TakeWeights(file, list, model, options);
 }
@@ -111,7 +113,7 @@ inline Result<void> FillFromTensors(const OpenedModel& model, const ParameterLis
   SKALD_ASSIGN(const auto checkpoint, model.checkpoint());
   SKALD_TRY(CheckConverter(*checkpoint, list.assumptions()));
   if (const GgufFile* const file = checkpoint->gguf()) {
-    SKALD_TRY(CheckGgufMetadata(model.path().string(), *file, spec));
+    SKALD_TRY(CheckGgufMetadata(PathText(model.path()), *file, spec));
   }
   return FillFrom(*checkpoint, list, options, packers);
 }
@@ -120,7 +122,7 @@ inline Result<void> FillFromTensors(const OpenedModel& model, const ParameterLis
 
 SKALD_INLINE Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const ModelSpec& spec,
                                               const LoadOptions& options, std::span<const WeightPacker> packers) {
-  return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
+  return NoThrow(PathText(checkpoint.path()), [&]() -> Result<ModelWeights> {
     SKALD_TRY(internal::CheckLoadOptions(options, packers));
     SKALD_TRY(internal::CheckSpec(spec, options.share));
     ModelWeights weights(spec, options.share);
@@ -151,14 +153,14 @@ auto AskPlan(const Checkpoint& checkpoint, const ModelSpec& spec, DType dtype, A
 
 SKALD_INLINE Result<std::vector<const TensorView*>> TensorsLeftOut(const Checkpoint& checkpoint,
                                                                    const ModelSpec& spec) {
-  return NoThrow(checkpoint.path().native(), [&] {
+  return NoThrow(PathText(checkpoint.path()), [&] {
     return internal::AskPlan(checkpoint, spec, DType::kBF16, [](const auto& plan) { return plan.LeftOut(); });
   });
 }
 
 SKALD_INLINE Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkpoint, const ModelSpec& spec,
                                                         DType dtype) {
-  return NoThrow(checkpoint.path().native(), [&] {
+  return NoThrow(PathText(checkpoint.path()), [&] {
     return internal::AskPlan(checkpoint, spec, dtype, [](const auto& plan) { return plan.Types(); });
   });
 }
@@ -166,7 +168,7 @@ SKALD_INLINE Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkp
 SKALD_INLINE Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec,
                                               std::string_view name, const LoadOptions& options,
                                               std::span<const WeightPacker> packers) {
-  return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
+  return NoThrow(PathText(path), [&]() -> Result<ModelWeights> {
     SKALD_TRY(internal::CheckLoadOptions(options, packers));
     SKALD_TRY(internal::CheckSpec(spec, options.share));
     SKALD_ASSIGN(const auto model, OpenedModel::Open(path));
@@ -177,7 +179,7 @@ SKALD_INLINE Result<ModelWeights> LoadWeights(const std::filesystem::path& path,
 SKALD_INLINE Result<ModelWeights> LoadWeights(const OpenedModel& model, const ModelSpec& spec, std::string_view name,
                                               const LoadOptions& options, std::span<const WeightPacker> packers) {
   const std::filesystem::path& path = model.path();
-  return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
+  return NoThrow(PathText(path), [&]() -> Result<ModelWeights> {
     SKALD_TRY(internal::CheckLoadOptions(options, packers));
     SKALD_TRY(internal::CheckSpec(spec, options.share));
     ModelWeights weights(spec, options.share);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/sha256.h"
@@ -63,7 +64,7 @@ SKALD_INLINE void KeepPartitioned(const ParameterList& list, const RankShare& sh
 
 SKALD_INLINE Result<Adapter> LoadAdapter(const std::filesystem::path& path, const ModelSpec& spec,
                                          const RankShare& share) {
-  return NoThrow(path.native(), [&]() -> Result<Adapter> {
+  return NoThrow(PathText(path), [&]() -> Result<Adapter> {
     if (const char* const why = WhyImpossible(spec)) return Fail(ErrorCode::kInvalidArgument, why);
     SKALD_ASSIGN(const auto file, internal::AdapterFile::Open(path));
     ModelWeights places(spec);  // no parameter is there, but the list says which there are

@@ -8,9 +8,10 @@
 #include "skald/model/load_any.h"
 
 #include <string>
-#include <system_error>
 #include <utility>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -32,28 +33,27 @@ namespace internal {
 inline Result<DescribedModel> DescribePacked(const PackedFile& file) {
   SKALD_ASSIGN(const auto text, file.Attachment(kSpecAttachment));
   auto spec = SpecFromJson(text);
-  if (!spec) return Annotate(file.path().string(), spec);
+  if (!spec) return Annotate(PathText(file.path()), spec);
   return DescribedModel{kPackedModelType, std::move(*spec)};
 }
 
 inline Result<DescribedModel> DescribeGguf(const std::filesystem::path& path, const GgufFile& file) {
   auto models = ModelsOf(file);
-  if (!models) return Annotate(path.string(), models);
+  if (!models) return Annotate(PathText(path), models);
   return std::move(models->front());
 }
 
 inline Result<DescribedModel> DescribeFolder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(path, ignored);
+  const bool is_folder = internal::IsFolder(path);
   const auto folder = is_folder ? path : path.parent_path();
   const auto text = ReadSmallFile(folder / "config.json", kMaxConfigJson);
   if (!text && text.error().code == ErrorCode::kNotFound) {
     const char* const where = is_folder ? "in this folder" : "beside it, as it is no GGUF or packed file";
-    return Fail(ErrorCode::kNotFound, path.string() + ": expected a config.json " + where);
+    return Fail(ErrorCode::kNotFound, PathText(path) + ": expected a config.json " + where);
   }
   if (!text) return Failure(text.error());
   auto model = ParseConfigJson(*text);
-  if (!model) return Annotate(folder.string(), model);
+  if (!model) return Annotate(PathText(folder), model);
   return model;
 }
 
@@ -66,12 +66,12 @@ SKALD_INLINE Result<DescribedModel> DescribeModel(const std::filesystem::path& p
 
 SKALD_INLINE Result<DescribedModel> DescribeModel(const OpenedModel& model) {
   const std::filesystem::path& path = model.path();
-  return NoThrow(path.native(), [&]() -> Result<DescribedModel> {
+  return NoThrow(PathText(path), [&]() -> Result<DescribedModel> {
     SKALD_ASSIGN(auto described, model.packed() != nullptr ? internal::DescribePacked(*model.packed())
                                  : model.gguf() != nullptr ? internal::DescribeGguf(path, *model.gguf())
                                                            : internal::DescribeFolder(path));
     if (const char* why = WhyImpossible(described.spec)) {
-      return Fail(ErrorCode::kUnsupported, path.string() + ": " + why);
+      return Fail(ErrorCode::kUnsupported, PathText(path) + ": " + why);
     }
     return described;
   });
@@ -83,7 +83,7 @@ SKALD_INLINE Result<AnyModel> LoadAnyModel(const std::filesystem::path& path, co
 }
 
 SKALD_INLINE Result<AnyModel> LoadAnyModel(const OpenedModel& model, const LoadOptions& options) {
-  return NoThrow(model.path().native(), [&]() -> Result<AnyModel> {
+  return NoThrow(PathText(model.path()), [&]() -> Result<AnyModel> {
     SKALD_ASSIGN(const auto described, DescribeModel(model));
     const std::string name(described.model_type);
     SKALD_ASSIGN(auto weights, LoadWeights(model, described.spec, name, options));

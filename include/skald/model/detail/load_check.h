@@ -10,9 +10,10 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
@@ -35,18 +36,17 @@ inline Failure OtherThan(std::string_view file, const std::vector<std::string>& 
 // Compares `spec` with the config.json of the folder `path`, or of the folder that contains it. Does nothing if there
 // is no config.json, or if it names no family that Skald has a reader for, as with a user's own layers.
 inline Result<void> CheckConfigJson(const std::filesystem::path& path, const ModelSpec& spec) {
-  std::error_code ignored;
-  const auto folder = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
+  const auto folder = internal::IsFolder(path) ? path : path.parent_path();
   const auto file = folder / "config.json";
-  if (!std::filesystem::exists(path, ignored) || !std::filesystem::exists(file, ignored)) return {};
+  if (!internal::Exists(path) || !internal::Exists(file)) return {};
   SKALD_ASSIGN(const auto text, ReadSmallFile(file, kMaxConfigJson));
   const auto is_known = NamesKnownFamily(text);
-  if (!is_known) return Annotate(folder.string(), is_known);
+  if (!is_known) return Annotate(PathText(folder), is_known);
   if (!*is_known) return {};
   const auto described = ParseConfigJson(text);
-  if (!described) return Annotate(folder.string(), described);
+  if (!described) return Annotate(PathText(folder), described);
   const auto differences = Differences(described->spec, spec, FactNamesOf(described->model_type));
-  return differences.empty() ? Result<void>() : OtherThan(file.string(), differences);
+  return differences.empty() ? Result<void>() : OtherThan(PathText(file), differences);
 }
 
 // The same of the metadata of a GGUF file. There is nothing to compare with where they lack a value that a description

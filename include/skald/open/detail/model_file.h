@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -40,14 +41,14 @@ inline Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::strin
 }  // namespace internal
 
 SKALD_INLINE Result<std::string> ReadModelFile(const OpenedModel& model, std::string_view name) {
-  return NoThrow(model.path().native(), [&]() -> Result<std::string> {
+  return NoThrow(PathText(model.path()), [&]() -> Result<std::string> {
     if (model.packed() != nullptr) {
       SKALD_ASSIGN(const auto content, model.packed()->Attachment(name));
       return std::string(content);
     }
     if (model.gguf() == nullptr) return ReadSmallFile(model.folder() / name, kMaxModelFile);
     auto content = internal::FileFromGguf(model.gguf()->metadata(), name);
-    if (!content) return Annotate(model.path().string(), content);
+    if (!content) return Annotate(PathText(model.path()), content);
     return content;
   });
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
@@ -54,7 +55,7 @@ SKALD_INLINE std::string NameAmong(std::span<const NamedSpec> known, const Descr
 }
 
 SKALD_INLINE Result<ModelInfo> IdentifyModel(const OpenedModel& model, std::span<const NamedSpec> known) {
-  return NoThrow(model.path().native(), [&]() -> Result<ModelInfo> {
+  return NoThrow(PathText(model.path()), [&]() -> Result<ModelInfo> {
     SKALD_ASSIGN(auto described, DescribeModel(model));
     nlohmann::json config;
     const internal::JsonGuard guard(config);

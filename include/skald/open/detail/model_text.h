@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/open/chat.h"
@@ -28,7 +29,7 @@ inline Result<Tokenizer> FittingTokenizer(Result<Tokenizer> tokenizer, const Mod
                                           const std::filesystem::path& path) {
   if (!tokenizer) return tokenizer;
   const auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size));
-  if (!fits) return Annotate(path.string(), fits);
+  if (!fits) return Annotate(PathText(path), fits);
   return tokenizer;
 }
 
@@ -36,28 +37,28 @@ inline Result<Tokenizer> FittingTokenizer(Result<Tokenizer> tokenizer, const Mod
 
 SKALD_INLINE Result<Tokenizer> OpenTokenizer(const ModelInfo& info) {
   const std::filesystem::path& path = info.model.path();
-  return NoThrow(path.native(), [&] { return internal::FittingTokenizer(Tokenizer::Load(info.model), info, path); });
+  return NoThrow(PathText(path), [&] { return internal::FittingTokenizer(Tokenizer::Load(info.model), info, path); });
 }
 
 SKALD_INLINE Result<Tokenizer> OpenTokenizer(const ModelInfo& info, const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&] { return internal::FittingTokenizer(Tokenizer::Load(path), info, path); });
+  return NoThrow(PathText(path), [&] { return internal::FittingTokenizer(Tokenizer::Load(path), info, path); });
 }
 
 SKALD_INLINE Result<ChatTemplate> OpenChatTemplate(const OpenedModel& model, const Tokenizer& tokenizer) {
-  return NoThrow(model.path().native(), [&]() -> Result<ChatTemplate> {
+  return NoThrow(PathText(model.path()), [&]() -> Result<ChatTemplate> {
     auto published = ChatTemplateFromFiles([&](std::string_view name) { return ReadModelFile(model, name); });
-    if (!published) return Annotate(model.path().string(), published);
+    if (!published) return Annotate(PathText(model.path()), published);
     if (*published) return **std::move(published);
     return BuiltInTemplate(GuessBuiltInTemplate(tokenizer));
   });
 }
 
 SKALD_INLINE Result<GenerationConfig> OpenGenerationConfig(const OpenedModel& model) {
-  return NoThrow(model.path().native(), [&]() -> Result<GenerationConfig> {
+  return NoThrow(PathText(model.path()), [&]() -> Result<GenerationConfig> {
     const auto text = ReadModelFile(model, "generation_config.json");
     if (!text && text.error().code == ErrorCode::kNotFound) return GenerationConfig{};
     auto advice = text ? ParseGenerationConfig(*text) : Failure(text.error());
-    if (!advice) return Annotate(model.path().string(), advice);
+    if (!advice) return Annotate(PathText(model.path()), advice);
     return advice;
   });
 }
@@ -74,7 +75,7 @@ SKALD_INLINE SamplerSettings AdvisedSettings(const GenerationConfig& advice) {
 }
 
 SKALD_INLINE Result<ModelText> OpenModelText(const ModelInfo& info, const TextOptions& options) {
-  return NoThrow(info.model.path().native(), [&]() -> Result<ModelText> {
+  return NoThrow(PathText(info.model.path()), [&]() -> Result<ModelText> {
     SKALD_ASSIGN(auto tokenizer, options.tokenizer ? OpenTokenizer(info, *options.tokenizer) : OpenTokenizer(info));
     SKALD_ASSIGN(auto chat_template, options.chat_template ? BuiltInTemplate(*options.chat_template)
                                                            : OpenChatTemplate(info.model, tokenizer));

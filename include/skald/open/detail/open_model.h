@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/layers/standard_layers.h"
@@ -22,7 +23,7 @@ SKALD_INLINE Result<LanguageModel> OpenModel(const std::filesystem::path& path, 
 }
 
 SKALD_INLINE Result<LanguageModel> OpenModel(const ModelInfo& info, const OpenOptions& options) {
-  return NoThrow(info.model.path().native(), [&]() -> Result<LanguageModel> {
+  return NoThrow(PathText(info.model.path()), [&]() -> Result<LanguageModel> {
     SKALD_ASSIGN(auto text, OpenModelText(info, options.text));
     LoadOptions load = options.load;
     load.dtype = options.weight_type.value_or(info.weight_type);

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/families/spec_json.h"
@@ -52,7 +53,7 @@ inline Result<void> AttachFiles(const OpenedModel& model, PackedOrigin& origin) 
 
 SKALD_INLINE Result<void> PackModel(const ModelInfo& info, const LoadOptions& options,
                                     const std::filesystem::path& output) {
-  return NoThrow(info.model.path().native(), [&]() -> Result<void> {
+  return NoThrow(PathText(info.model.path()), [&]() -> Result<void> {
     SKALD_ASSIGN(const auto source, info.model.DescribeSource());
     SKALD_ASSIGN(auto spec, SpecToJson(info.spec));
     PackedOrigin origin{info.name, Fingerprint(info.spec), options.dtype, source, {}};

@@ -12,12 +12,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/json/json_value.h"
 #include "skald/base/json/json_value_tree.h"
@@ -34,12 +35,11 @@ namespace skald {
 SKALD_INLINE Result<Identity> IdentityOfModel(const OpenedModel& model, DType weight_type,
                                               const std::optional<std::filesystem::path>& tokenizer,
                                               const Sha256Digest& adapter) {
-  return NoThrow(model.path().native(), [&]() -> Result<Identity> {
+  return NoThrow(PathText(model.path()), [&]() -> Result<Identity> {
     Identity identity = {.weight_type = weight_type, .adapter = adapter};
     SKALD_ASSIGN(identity.weights, CachedDigestOfWeights(model.path()));
     // The tokenizer of a GGUF or packed file is among its weights.
-    std::error_code ignored;
-    const bool is_file = tokenizer && !std::filesystem::is_directory(*tokenizer, ignored);
+    const bool is_file = tokenizer && !internal::IsFolder(*tokenizer);
     const auto file = is_file ? *tokenizer : TokenizerFileIn(tokenizer.value_or(model.folder()));
     if (file) {
       SKALD_ASSIGN(identity.tokenizer, DigestOfFile(*file));

@@ -6,10 +6,6 @@
 #ifndef SKALD_STORE_BACKENDS_CHUNK_FOLDER_H_
 #define SKALD_STORE_BACKENDS_CHUNK_FOLDER_H_
 
-#include <dirent.h>
-#include <sys/stat.h>
-
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -19,6 +15,8 @@
 #include <vector>
 
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/file_facts.h"
 #include "skald/base/files/folders.h"
 #include "skald/base/result.h"
 #include "skald/store/chunks/chunk_key.h"
@@ -26,24 +24,11 @@
 
 namespace skald {
 
-/// A time since 1970 by the system's clock, as exactly as file systems store it.
-struct FileTime {
-  /// Since 1970; 0 to 999,999,999.
-  int64_t seconds = 0, nanoseconds = 0;
-
-  /// The system's clock.
-  static FileTime Now();
-  /// As the system gives the times of files.
-  static FileTime Of(const timespec& time) { return {time.tv_sec, time.tv_nsec}; }
-
-  friend auto operator<=>(const FileTime&, const FileTime&) = default;
-};
-
 /// A chunk's metadata, from its folder entry; the chunk is not read.
 struct StoredChunk {
   ChunkKey key;        ///< from the file's name
   uint64_t bytes = 0;  ///< length of the value
-  FileTime last_used;  ///< the file's time of modification
+  FileTime last_used;  ///< the file's time of access
 };
 
 namespace internal {
@@ -72,13 +57,13 @@ class ChunkFolder {
   /// the error would come from a folder that has already changed.
   class Remover {
    public:
-    explicit Remover(const ChunkFolder& folder) : file_(folder.PathOf(ChunkKey{})) {}
+    explicit Remover(const ChunkFolder& folder) : file_(folder.PathOf(ChunkKey{}).native()) {}
 
     /// Succeeds also if there is no such chunk.
     Result<void> Remove(const ChunkKey& key);
 
    private:
-    std::string file_;  ///< the path of any chunk: all are of one length
+    std::filesystem::path::string_type file_;  ///< the path of any chunk: all are of one length
   };
 
   Result<void> Remove(const ChunkKey& key) const { return Remover(*this).Remove(key); }
@@ -94,16 +79,13 @@ class ChunkFolder {
 
  private:
   static constexpr size_t kSubfolderDigits = 2;
-  static constexpr timespec kUnchanged = {.tv_sec = 0, .tv_nsec = UTIME_OMIT};
-
-  static timespec AccessTime(const FileTime& time);
 
   /// Most file systems return the kind together with the name.
-  static bool IsRegularFile(const std::filesystem::path& folder, const dirent& entry);
+  static bool IsRegularFile(const std::filesystem::path& folder, const FolderEntry& entry);
 
-  static Failure NoChunk(const std::string& file, const std::string& why);
+  static Failure NoChunk(const std::filesystem::path& file, const std::string& why);
 
-  std::string PathOf(const ChunkKey& key) const;
+  std::filesystem::path PathOf(const ChunkKey& key) const;
 
   /// Makes missing folders, so that a store continues to work after its folder was deleted.
   Result<FileSink> CreateFile(const std::filesystem::path& file, SyncPolicy sync) const;

@@ -6,9 +6,6 @@
 #ifndef SKALD_STORE_BACKENDS_DIRECTORY_STORE_H_
 #define SKALD_STORE_BACKENDS_DIRECTORY_STORE_H_
 
-#include <sys/file.h>
-#include <sys/stat.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

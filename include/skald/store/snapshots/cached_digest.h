@@ -6,8 +6,6 @@
 #ifndef SKALD_STORE_SNAPSHOTS_CACHED_DIGEST_H_
 #define SKALD_STORE_SNAPSHOTS_CACHED_DIGEST_H_
 
-#include <sys/stat.h>
-
 #include <filesystem>
 #include <string>
 

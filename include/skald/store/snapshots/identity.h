@@ -7,8 +7,6 @@
 #ifndef SKALD_STORE_SNAPSHOTS_IDENTITY_H_
 #define SKALD_STORE_SNAPSHOTS_IDENTITY_H_
 
-#include <sys/stat.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <string>

@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -17,11 +18,11 @@
 namespace skald {
 
 SKALD_INLINE Result<Tokenizer> LoadSentencePiece(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
+  return NoThrow(PathText(path), [&]() -> Result<Tokenizer> {
     const Result<std::string> bytes = ReadSmallFile(path, kMaxTokenizerFile);
     if (!bytes) return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model");
     auto engine = internal::SentencePieceEngine::Parse(*bytes);
-    if (!engine) return Annotate(path.string(), engine);
+    if (!engine) return Annotate(PathText(path), engine);
     return Tokenizer::From(*engine);
   });
 }

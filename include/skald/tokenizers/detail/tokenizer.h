@@ -10,9 +10,10 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -32,11 +33,10 @@ namespace internal {
 // Reads tokenizer_config.json in the folder of a tokenizer's file; nothing if there is no such file.
 inline Result<TokenizerConfig> ConfigBeside(const std::filesystem::path& file) {
   const std::filesystem::path beside = file.parent_path() / "tokenizer_config.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(beside, ignored)) return TokenizerConfig();
+  if (!internal::Exists(beside)) return TokenizerConfig();
   SKALD_ASSIGN(const auto text, ReadSmallFile(beside, kMaxTokenizerFile));
   auto config = ReadTokenizerConfig(text);
-  if (!config) return Annotate(beside.string(), config);
+  if (!config) return Annotate(PathText(beside), config);
   return config;
 }
 
@@ -48,7 +48,7 @@ inline Result<EnginePointer> LoadEngine(const std::filesystem::path& file) {
   }
   SKALD_ASSIGN(const auto config, ConfigBeside(file));
   auto engine = ParseEngine(*bytes, config);
-  if (!engine) return Annotate(file.string(), engine);
+  if (!engine) return Annotate(PathText(file), engine);
   return engine;
 }
 
@@ -60,16 +60,15 @@ inline Result<Tokenizer> LoadWithin(const OpenedModel& model) {
     return Tokenizer::Parse(bytes);
   };
   auto tokenizer = parse();
-  if (!tokenizer) return Annotate(model.path().string(), tokenizer);
+  if (!tokenizer) return Annotate(PathText(model.path()), tokenizer);
   return tokenizer;
 }
 
 }  // namespace internal
 
 SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) {
+  return NoThrow(PathText(path), [&]() -> Result<Tokenizer> {
+    if (internal::IsFolder(path)) {
       SKALD_ASSIGN(const auto file, TokenizerFileIn(path));
       SKALD_ASSIGN(const auto engine, internal::LoadEngine(file));
       return Tokenizer(engine);

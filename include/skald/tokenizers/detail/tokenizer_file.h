@@ -7,22 +7,21 @@
 
 #include "skald/tokenizers/tokenizer_file.h"
 
-#include <system_error>
-
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 
 namespace skald {
 
 SKALD_INLINE Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder) {
-  return NoThrow(folder.native(), [&]() -> Result<std::filesystem::path> {
+  return NoThrow(PathText(folder), [&]() -> Result<std::filesystem::path> {
     for (const char* const name : {"tokenizer.json", "tokenizer.model", "rwkv_vocab_v20230424.txt"}) {
-      std::error_code ignored;
-      if (std::filesystem::exists(folder / name, ignored)) return folder / name;
+      if (internal::Exists(folder / name)) return folder / name;
     }
     return Fail(
         ErrorCode::kNotFound,
-        folder.string() + ": is a folder with neither a tokenizer.json nor a SentencePiece model tokenizer.model");
+        PathText(folder) + ": is a folder with neither a tokenizer.json nor a SentencePiece model tokenizer.model");
   });
 }
 

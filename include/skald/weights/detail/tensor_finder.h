@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/text/message.h"
@@ -33,7 +34,7 @@ SKALD_INLINE TensorFinder::TensorFinder(const Checkpoint& checkpoint, const Tens
 }
 
 SKALD_INLINE void TensorFinder::Complain(ErrorCode code, const std::string& what) {
-  if (status_) status_ = Fail(code, Concat({checkpoint_.path().string(), ": ", what}));
+  if (status_) status_ = Fail(code, Concat({PathText(checkpoint_.path()), ": ", what}));
 }
 
 SKALD_INLINE void TensorFinder::AllowUnused(std::optional<size_t> layer, std::string_view our_name) {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A file mapped read-only into memory, so that a checkpoint is read once, in order, directly from the page cache. Or
-// read into memory, for files that untrusted processes can write to. POSIX only. A mapped file must keep its size and
-// its bytes: the system ends a process that touches pages which another program has cut off.
+// read into memory, for files that untrusted processes can write to. A mapped file must keep its size and its bytes:
+// POSIX systems end a process that touches pages which another program has cut off; Windows keeps programs from that.
 
 #ifndef SKALD_WEIGHTS_FILES_MAPPED_FILE_H_
 #define SKALD_WEIGHTS_FILES_MAPPED_FILE_H_
-
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <cstddef>
 #include <filesystem>
 #include <span>
 
+#include "skald/base/files/file_facts.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -49,23 +47,21 @@ class MappedFile {
   /// effect on a copy.
   void LetGo() const;
 
-  /// The status of the file when it was opened.
-  const struct stat& status() const { return status_; }
+  /// The facts of the file when it was opened.
+  const FileFacts& facts() const { return facts_; }
 
-  /// Whether only this user and root could write to it then.
+  /// Whether only this user and the system's administrator could write to it then.
   bool is_trusted() const { return is_trusted_; }
 
  private:
-  MappedFile(void* data, size_t size, const struct stat& status, bool is_trusted, bool is_copy)
-      : data_(data), size_(size), status_(status), is_trusted_(is_trusted), is_copy_(is_copy) {}
+  MappedFile(void* data, size_t size, const FileFacts& facts, bool is_trusted, bool is_copy)
+      : data_(data), size_(size), facts_(facts), is_trusted_(is_trusted), is_copy_(is_copy) {}
 
   static Result<MappedFile> OpenRegular(const std::filesystem::path& path, Use use);
 
-  static Failure FailWithErrno(const std::filesystem::path& path, const char* what);
-
   void* data_;
   size_t size_;
-  struct stat status_;
+  FileFacts facts_;
   bool is_trusted_;
   bool is_copy_;
 };

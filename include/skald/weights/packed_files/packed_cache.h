@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "skald/base/files/folders.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/xxh64.h"
@@ -42,13 +43,13 @@ inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path
                                                      const std::filesystem::path& source, DType dtype) {
   std::error_code error;
   auto path = std::filesystem::weakly_canonical(source, error);
-  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({source.string(), ": ", error.message()}));
+  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({PathText(source), ": ", error.message()}));
   if (!path.has_filename()) path = path.parent_path();
   std::array<char, 16> digits;
-  const auto hash = Xxh64(std::as_bytes(std::span(path.native())));
+  const auto hash = Xxh64(std::as_bytes(std::span(std::string_view(PathText(path)))));
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
-  return folder / Concat({path.filename().string(), "-", std::string_view(digits.data(), end), "-", NameOf(dtype),
-                          internal::kPackedSuffix});
+  return folder / PathOfText(Concat({PathText(path.filename()), "-", std::string_view(digits.data(), end), "-",
+                                     NameOf(dtype), internal::kPackedSuffix}));
 }
 
 /// The checkpoint that LoadThroughCache loads.
@@ -86,10 +87,10 @@ inline Result<void> ReadCached(const std::filesystem::path& path, const Paramete
   SKALD_ASSIGN(const auto file, PackedFile::Open(path, UseOfPacked(options)));
   if (!file->is_trusted()) {
     return Fail(ErrorCode::kFailedPrecondition,
-                Concat({path.string(), ": expected a file that only you and root can write to"}));
+                Concat({PathText(path), ": expected a file that only you and root can write to"}));
   }
   if (file->table().source != source || file->table().dtype != options.dtype) {
-    return Fail(ErrorCode::kNotFound, Concat({path.string(), ": packed from other files"}));
+    return Fail(ErrorCode::kNotFound, Concat({PathText(path), ": packed from other files"}));
   }
   SKALD_TRY(TakeWeights(file, list, model, options));
   NoteUse(path);
@@ -100,7 +101,7 @@ inline Result<void> ReadCached(const std::filesystem::path& path, const Paramete
 inline Result<void> CheckUnchanged(const std::filesystem::path& path, std::string_view source) {
   SKALD_ASSIGN(const auto now, DescribeSource(path));
   if (now == source) return {};
-  return Fail(ErrorCode::kFailedPrecondition, Concat({path.string(), ": it changed while it was loaded"}));
+  return Fail(ErrorCode::kFailedPrecondition, Concat({PathText(path), ": it changed while it was loaded"}));
 }
 
 /// Writes a packed file that ReadCached takes, recorded as whole: the bytes are those that were just written.
@@ -129,7 +130,7 @@ inline Result<void> WriteCached(const std::filesystem::path& path, const Paramet
 /// `load`, and a checkpoint whose files cannot be read.
 inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const ParameterList& list,
                                      const LoadOptions& options, const std::function<Result<void>()>& load) {
-  return NoThrow(checkpoint.path.native(), [&]() -> Result<void> {
+  return NoThrow(PathText(checkpoint.path), [&]() -> Result<void> {
     const std::string& source = checkpoint.source;
     const auto cached = PackedCachePath(options.cache_folder, checkpoint.path, options.dtype);
     const auto read = [&]() -> Result<void> {

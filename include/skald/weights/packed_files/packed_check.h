@@ -2,17 +2,15 @@
 //
 // When a packed file's weights are compared with their checksums (LoadOptions::packed_check), and how the result is
 // remembered: in a file beside it, <name>.verified, with the size, times and inode number of the checked file, and the
-// checksum of its header. A program cannot set the time of change, so a file that is written to is checked again. The
-// record is used only if no user but this one and root can have written it. If none can be written, in another user's
-// folder, the file is checked each time.
+// checksum of its header. On POSIX systems a program cannot set the time of change, so a file that is written to is
+// checked again. The record is used only if no user but this one and the administrator can have written it. If none can
+// be written, in another user's folder, the file is checked each time.
 
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_CHECK_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_CHECK_H_
 
-#include <sys/stat.h>
-#include <time.h>
-
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -20,6 +18,9 @@
 #include <string_view>
 
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/file_facts.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/xxh64.h"
 #include "skald/base/result.h"
@@ -40,14 +41,12 @@ struct PackedRecord {
 };
 static_assert(sizeof(PackedRecord) == 56);
 
-inline int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
-inline PackedRecord RecordOf(const struct stat& status, uint64_t header_checksum) {
+inline PackedRecord RecordOf(const FileFacts& facts, uint64_t header_checksum) {
   PackedRecord record;
-  record.inode = status.st_ino;
-  record.bytes = static_cast<uint64_t>(status.st_size);
-  record.modified = Nanoseconds(status.st_mtim);
-  record.changed = Nanoseconds(status.st_ctim);
+  record.inode = facts.number;
+  record.bytes = facts.bytes;
+  record.modified = facts.modified.in_nanoseconds();
+  record.changed = facts.changed.in_nanoseconds();
   record.header_checksum = header_checksum;
   record.checksum = Xxh64(std::as_bytes(std::span(&record, 1)).first(offsetof(PackedRecord, checksum)));
   return record;
@@ -63,13 +62,13 @@ inline std::filesystem::path RecordPath(const std::filesystem::path& packed) {
 /// Records that the file, in its state when it was opened, is whole. Errors are ignored: loading does not depend on the
 /// record.
 inline void Remember(const PackedFile& file) {
-  const PackedRecord record = RecordOf(file.status(), file.header_checksum());
+  const PackedRecord record = RecordOf(file.facts(), file.header_checksum());
   auto sink = FileSink::CreateAnew(RecordPath(file.path()), 0644);
   if (sink && sink->Write(std::as_bytes(std::span(&record, 1)))) (void)sink->Commit(SyncPolicy::kNone);
 }
 
 inline bool IsRemembered(const PackedFile& file) {
-  const PackedRecord expected = RecordOf(file.status(), file.header_checksum());
+  const PackedRecord expected = RecordOf(file.facts(), file.header_checksum());
   const auto record = MappedFile::Open(RecordPath(file.path()), MappedFile::Use::kCopy);
   return record && record->is_trusted() && record->bytes().size() == sizeof(expected) &&
          std::memcmp(record->bytes().data(), &expected, sizeof(expected)) == 0;
@@ -79,18 +78,17 @@ inline bool IsRemembered(const PackedFile& file) {
 /// another time, however coarse the file system's clock.
 inline bool HasSettled(const PackedFile& file) {
   constexpr int64_t kCoarsestClock = 2'000'000'000;
-  struct stat now;
-  timespec time;
-  if (::stat(file.path().c_str(), &now) != 0 || ::clock_gettime(CLOCK_REALTIME, &time) != 0) return false;
-  const PackedRecord before = RecordOf(file.status(), 0), after = RecordOf(now, 0);
-  return before.checksum == after.checksum && Nanoseconds(time) - after.changed > kCoarsestClock;
+  const auto now = FactsOf(file.path());
+  if (!now) return false;
+  const PackedRecord before = RecordOf(file.facts(), 0), after = RecordOf(*now, 0);
+  return before.checksum == after.checksum && FileTime::Now().in_nanoseconds() - after.changed > kCoarsestClock;
 }
 
 }  // namespace internal
 
 /// Compares the weights with their checksums if `options` ask for it. Error: kDataLoss, naming the damaged part.
 inline Result<void> CheckPackedWeights(const PackedFile& file, const LoadOptions& options) {
-  return NoThrow(file.path().native(), [&]() -> Result<void> {
+  return NoThrow(PathText(file.path()), [&]() -> Result<void> {
     const bool once = options.packed_check == PackedCheck::kOnce;
     if (options.packed_check == PackedCheck::kNever || (once && internal::IsRemembered(file))) return {};
     SKALD_TRY(file.Verify(options.threads));

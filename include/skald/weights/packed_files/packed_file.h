@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "skald/base/files/file_facts.h"
 #include "skald/base/result.h"
 #include "skald/weights/files/mapped_file.h"
 #include "skald/weights/packed_files/packed_format.h"
@@ -42,8 +43,8 @@ class PackedFile {
   /// As given to Open.
   const std::filesystem::path& path() const { return path_; }
 
-  /// The file's status when it was opened: see MappedFile.
-  const struct stat& status() const { return map_.status(); }
+  /// As MappedFile::facts.
+  const FileFacts& facts() const { return map_.facts(); }
   /// As MappedFile::is_trusted.
   bool is_trusted() const { return map_.is_trusted(); }
 

@@ -6,11 +6,6 @@
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_LIMIT_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_LIMIT_H_
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -18,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/files/file_calls.h"
 #include "skald/base/files/folders.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
 #include "skald/weights/packed_files/packed_check.h"
@@ -40,24 +37,23 @@ inline bool IsCachedName(std::string_view name) {
 }
 
 /// Records that the packed file at `path` is being used. If that fails, the time of writing counts.
-inline void NoteUse(const std::filesystem::path& path) {
-  (void)::utimensat(AT_FDCWD, RecordPath(path).c_str(), nullptr, 0);
-}
+inline void NoteUse(const std::filesystem::path& path) { (void)Touch(RecordPath(path)); }
 
 struct CachedFile {
   std::filesystem::path path;
   uint64_t bytes;
-  int64_t used;  ///< nanoseconds since 1970
+  FileTime used;
 };
 
 inline Result<std::vector<CachedFile>> CachedFilesIn(const std::filesystem::path& folder) {
   std::vector<CachedFile> files;
-  SKALD_TRY(ForEachEntry(folder, [&](const dirent& entry) {
-    struct stat file, record;
-    const std::filesystem::path path = folder / entry.d_name;
-    if (!IsCachedName(entry.d_name) || ::lstat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
-    const bool recorded = ::lstat(RecordPath(path).c_str(), &record) == 0;
-    files.push_back({path, static_cast<uint64_t>(file.st_size), Nanoseconds(recorded ? record.st_mtim : file.st_mtim)});
+  SKALD_TRY(ForEachEntry(folder, [&](const FolderEntry& entry) {
+    if (!IsCachedName(entry.name)) return;
+    const std::filesystem::path path = folder / PathOfText(entry.name);
+    const auto file = FactsOfEntry(path);
+    if (!file || file->kind != FileKind::kRegular) return;
+    const auto record = FactsOfEntry(RecordPath(path));
+    files.push_back({path, file->bytes, (record ? *record : *file).modified});
   }));
   return files;
 }
@@ -68,7 +64,7 @@ inline Result<std::vector<CachedFile>> CachedFilesIn(const std::filesystem::path
 inline Result<void> MakeRoom(const std::filesystem::path& path, uint64_t bytes, uint64_t limit) {
   if (bytes > limit) {
     return Fail(ErrorCode::kResourceExhausted,
-                Concat({path.string(), ": would take ", std::to_string(bytes), " bytes, expected at most ",
+                Concat({PathText(path), ": would take ", std::to_string(bytes), " bytes, expected at most ",
                         std::to_string(limit), " (LoadOptions::cache_bytes)"}));
   }
   SKALD_ASSIGN(auto files, CachedFilesIn(path.parent_path()));
@@ -80,8 +76,8 @@ inline Result<void> MakeRoom(const std::filesystem::path& path, uint64_t bytes, 
       room -= file.bytes;
     } else {
       room = 0;  // all files that were used even longer ago are removed too
-      ::unlink(RecordPath(file.path).c_str());
-      ::unlink(file.path.c_str());
+      (void)RemoveName(RecordPath(file.path));
+      (void)RemoveName(file.path);
     }
   }
   return {};

@@ -15,7 +15,7 @@ namespace skald {
 class MappedFile;  ///< weights/files/mapped_file.h
 
 /// Describes the checkpoint at `path` (a folder or a file) in a line for each of its files: name, bytes, time of
-/// modification in the file system library's units, and the XXH64 of the first megabyte, which holds the file's header.
+/// modification in nanoseconds since 1970, and the XXH64 of the first megabyte, which holds the file's header.
 /// Reads no more than that; a change that preserves all four is not noticed. The folder's location is not part of it.
 Result<std::string> DescribeSource(const std::filesystem::path& path);
 

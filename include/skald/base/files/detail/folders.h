@@ -16,41 +16,36 @@ namespace skald {
 namespace internal {
 
 SKALD_INLINE Result<void> SyncFolder(const std::filesystem::path& path) {
-  const Descriptor folder = OpenFile(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY);
-  if (folder.get() < 0 || Uninterrupted([&] { return ::fsync(folder.get()); }) != 0)
-    return SystemFailure(path.native());
-  return {};
+  return SyncNames(path) ? Result<void>() : SystemFailure(PathText(path));
 }
 
-inline Result<bool> IsFolder(const std::filesystem::path& path) {
-  struct stat status;
-  if (::stat(path.empty() ? "." : path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
-  if (errno != ENOENT) return SystemFailure(path.native());
+inline Result<bool> HasFolder(const std::filesystem::path& path) {
+  if (const auto facts = FactsOf(path)) return facts->kind == FileKind::kFolder;
+  if (errno != ENOENT) return SystemFailure(PathText(path));
   return false;
 }
 
-inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, SyncPolicy sync) {
-  auto there = IsFolder(path);
+inline Result<void> MakeFolders(const std::filesystem::path& path, FileMode mode, SyncPolicy sync) {
+  auto there = HasFolder(path);
   if (!there) return Failure(there.error());
   if (*there) return {};
   const std::filesystem::path parent = path.parent_path();
   if (parent != path) {
     SKALD_TRY(MakeFolders(parent, mode, sync));
   }
-  if (Uninterrupted([&] { return ::mkdir(path.c_str(), mode); }) != 0) {
-    if (errno != EEXIST) return SystemFailure(path.native());
-    there = IsFolder(path);  // another process made it just now, or the name ends in a slash
+  if (!MakeOneFolder(path, mode)) {
+    if (errno != EEXIST) return SystemFailure(PathText(path));
+    there = HasFolder(path);  // another process made it just now, or the name ends in a slash
     if (!there) return Failure(there.error());
-    return *there ? Result<void>() : SystemFailure(path.native(), ENOTDIR);
+    return *there ? Result<void>() : SystemFailure(PathText(path), ENOTDIR);
   }
   return sync == SyncPolicy::kDataAndFolder ? SyncFolder(parent) : Result<void>();
 }
 
 SKALD_INLINE std::string UniqueSuffix() {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return "." + std::to_string(::getpid()) + "-" + std::to_string(now.tv_sec) + "-" + std::to_string(now.tv_nsec) +
-         ".tmp";
+  const FileTime now = FileTime::Now();
+  return "." + std::to_string(ThisProcessId()) + "-" + std::to_string(now.seconds) + "-" +
+         std::to_string(now.nanoseconds) + ".tmp";
 }
 
 SKALD_INLINE std::string_view WithoutUniqueSuffix(std::string_view name) {
@@ -67,8 +62,8 @@ SKALD_INLINE std::string_view WithoutUniqueSuffix(std::string_view name) {
 
 }  // namespace internal
 
-SKALD_INLINE Result<void> MakeFolder(const std::filesystem::path& path, mode_t mode, SyncPolicy sync) {
-  return NoThrow(path.native(), [&] { return internal::MakeFolders(path, mode, sync); });
+SKALD_INLINE Result<void> MakeFolder(const std::filesystem::path& path, FileMode mode, SyncPolicy sync) {
+  return NoThrow(PathText(path), [&] { return internal::MakeFolders(path, mode, sync); });
 }
 
 }  // namespace skald

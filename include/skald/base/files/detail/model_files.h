@@ -8,9 +8,10 @@
 #include "skald/base/files/model_files.h"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -30,7 +31,7 @@ namespace internal {
 inline Result<ModelFiles> ShardedModel(const std::filesystem::path& index) {
   SKALD_ASSIGN(auto shards, ReadShardIndex(index));
   ModelFiles files;
-  for (const auto& [name, tensors] : shards) files.weights.push_back(index.parent_path() / name);
+  for (const auto& [name, tensors] : shards) files.weights.push_back(index.parent_path() / PathOfText(name));
   files.index = index;
   files.shards = std::move(shards);
   return files;
@@ -39,20 +40,21 @@ inline Result<ModelFiles> ShardedModel(const std::filesystem::path& index) {
 }  // namespace internal
 
 SKALD_INLINE Result<ModelFiles> ModelFilesAt(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<ModelFiles> {
-    std::error_code ignored;  // a file whose status cannot be read counts as missing; opening it reports the reason
-    if (!std::filesystem::is_directory(path, ignored)) {
+  return NoThrow(PathText(path), [&]() -> Result<ModelFiles> {
+    // A file whose facts cannot be read counts as missing; opening it reports the reason.
+    if (!internal::IsFolder(path)) {
       const bool is_index = path.extension() == ".json" && !FileBeginsWith(path, "GGUF");
       return is_index ? internal::ShardedModel(path) : ModelFiles{{path}};
     }
-    if (auto file = path / "model.safetensors"; std::filesystem::exists(file, ignored)) {
+    if (auto file = path / "model.safetensors"; internal::Exists(file)) {
       return ModelFiles{{std::move(file)}};
     }
-    if (const auto index = path / "model.safetensors.index.json"; std::filesystem::exists(index, ignored)) {
+    if (const auto index = path / "model.safetensors.index.json"; internal::Exists(index)) {
       return internal::ShardedModel(index);
     }
-    return Fail(ErrorCode::kNotFound,
-                Concat({path.native(), ": expected model.safetensors or model.safetensors.index.json in this folder"}));
+    return Fail(
+        ErrorCode::kNotFound,
+        Concat({PathText(path), ": expected model.safetensors or model.safetensors.index.json in this folder"}));
   });
 }
 

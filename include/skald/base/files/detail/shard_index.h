@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/json/detail/strict_json.h"
@@ -52,14 +53,14 @@ inline std::string ReadWeightMap(const nlohmann::json& root, ShardIndex& index) 
 }  // namespace internal
 
 SKALD_INLINE Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<ShardIndex> {
+  return NoThrow(PathText(path), [&]() -> Result<ShardIndex> {
     SKALD_ASSIGN(const auto text, ReadSmallFile(path, kMaxShardIndex));
     nlohmann::json root;
     const internal::JsonGuard guard(root);
     ShardIndex index;
     std::string complaint = internal::ParseStrictJson(text, root);
     if (complaint.empty()) complaint = internal::ReadWeightMap(root, index);
-    if (!complaint.empty()) return Fail(ErrorCode::kDataLoss, Concat({path.string(), ": ", complaint}));
+    if (!complaint.empty()) return Fail(ErrorCode::kDataLoss, Concat({PathText(path), ": ", complaint}));
     return index;
   });
 }

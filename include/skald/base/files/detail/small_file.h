@@ -7,13 +7,13 @@
 
 #include "skald/base/files/small_file.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstddef>
 #include <span>
 
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -21,13 +21,13 @@
 namespace skald {
 
 SKALD_INLINE Result<std::string> ReadSmallFile(const std::filesystem::path& path, uint64_t max_bytes) {
-  return NoThrow(path.native(), [&]() -> Result<std::string> {
-    const std::string& name = path.native();
-    const internal::Descriptor file = internal::OpenFile(name.c_str(), internal::kOpenToRead);
-    struct stat status;
-    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
-    SKALD_TRY(internal::CheckRegular(status, name));
-    const auto size = static_cast<uint64_t>(status.st_size);
+  const auto& name = PathText(path);
+  return NoThrow(name, [&]() -> Result<std::string> {
+    const internal::Descriptor file = internal::OpenToRead(path);
+    const auto facts = file.get() < 0 ? std::nullopt : internal::FactsOf(file.get());
+    if (!facts) return internal::SystemFailure(name);
+    SKALD_TRY(internal::CheckRegular(facts->kind, name));
+    const uint64_t size = facts->bytes;
     if (size > max_bytes) {
       return Fail(ErrorCode::kOutOfRange, name + ": the file has " + std::to_string(size) +
                                               " bytes, expected at most " + std::to_string(max_bytes));
@@ -41,11 +41,11 @@ SKALD_INLINE Result<std::string> ReadSmallFile(const std::filesystem::path& path
 }
 
 SKALD_INLINE bool FileBeginsWith(const std::filesystem::path& path, std::string_view magic) noexcept {
-  const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
-  struct stat status;
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const internal::Descriptor file = internal::OpenToRead(path);
+  const auto facts = file.get() < 0 ? std::nullopt : internal::FactsOf(file.get());
+  if (!facts || facts->kind != FileKind::kRegular) return false;
   std::array<char, 16> found;
-  const ssize_t count = internal::Uninterrupted([&] { return ::pread(file.get(), found.data(), magic.size(), 0); });
+  const int64_t count = internal::ReadSome(file.get(), std::as_writable_bytes(std::span(found)).first(magic.size()));
   return count >= 0 && std::string_view(found.data(), static_cast<size_t>(count)) == magic;
 }
 

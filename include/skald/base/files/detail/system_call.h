@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "skald/base/files/file_calls.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 
@@ -18,9 +19,8 @@ namespace skald {
 namespace internal {
 
 SKALD_INLINE Failure SystemFailure(std::string_view what, int code) {
-  const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG;
   const ErrorCode kind = code == ENOENT ? ErrorCode::kNotFound
-                         : full         ? ErrorCode::kResourceExhausted
+                         : IsFull(code) ? ErrorCode::kResourceExhausted
                                         : ErrorCode::kFailedPrecondition;
   auto failed = NoThrow(what, [&]() -> Result<void> {
     return Fail(kind, std::string(what).append(": ").append(std::generic_category().message(code)));
@@ -33,21 +33,7 @@ SKALD_INLINE Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   return *this;
 }
 
-SKALD_INLINE Result<void> CheckRegular(const struct stat& status, std::string_view name) {
-  if (S_ISREG(status.st_mode)) return {};
-  return FailAbout(ErrorCode::kInvalidArgument, name,
-                   S_ISDIR(status.st_mode) ? "this is a folder, expected a file" : "expected a regular file");
-}
-
-SKALD_INLINE Descriptor OpenFile(const char* path, int flags, mode_t mode) {
-  return Descriptor(Uninterrupted([&] { return ::open(path, flags | O_CLOEXEC, mode); }));
-}
-
-SKALD_INLINE bool IsTrustedFile(int fd) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  return (status.st_uid == ::geteuid() || status.st_uid == 0) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
+SKALD_INLINE int Descriptor::Close() { return fd_ < 0 ? 0 : CloseDescriptor(release()); }
 
 }  // namespace internal
 }  // namespace skald

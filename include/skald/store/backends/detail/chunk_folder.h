@@ -7,37 +7,30 @@
 
 #include "skald/store/backends/chunk_folder.h"
 
-#include <fcntl.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <optional>
 #include <string_view>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/inline.h"
+#include "skald/base/text/message.h"
 
 namespace skald {
-
-SKALD_INLINE FileTime FileTime::Now() {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return Of(now);
-}
 
 namespace internal {
 
 SKALD_INLINE Result<bool> ChunkFolder::MarkUsed(const ChunkKey& key) const {
-  const std::string file = PathOf(key);
-  struct stat status;
-  if (::stat(file.c_str(), &status) != 0) {
+  const std::filesystem::path file = PathOf(key);
+  const auto facts = FactsOf(file);
+  if (!facts) {
     if (errno == ENOENT) return false;
-    return SystemFailure(file);
+    return SystemFailure(PathText(file));
   }
-  if (!S_ISREG(status.st_mode)) return NoChunk(file, "not a regular file");
-  const timespec times[2] = {AccessTime(FileTime::Now()), kUnchanged};
-  ::utimensat(AT_FDCWD, file.c_str(), times, 0);
+  if (facts->kind != FileKind::kRegular) return NoChunk(file, "not a regular file");
+  (void)SetAccessTime(file, FileTime::Now());
   return true;
 }
 
@@ -50,19 +43,17 @@ SKALD_INLINE Result<ChunkBytes> ChunkFolder::Read(const ChunkKey& key, bool use,
 }
 
 SKALD_INLINE Result<ChunkFront> ChunkFolder::ReadFront(const ChunkKey& key, bool use, uint64_t most) const {
-  const std::string name = PathOf(key);
-  // Without O_NONBLOCK, opening a pipe in the folder would block.
-  const Descriptor file = OpenFile(name.c_str(), O_RDONLY | O_NONBLOCK);
+  const std::filesystem::path name = PathOf(key);
+  const Descriptor file = OpenToRead(name);
   if (file.get() < 0 && errno == ENOENT) return ChunkNotFound(key);
-  struct stat status;
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return SystemFailure(name);
-  if (!S_ISREG(status.st_mode)) return NoChunk(name, "not a regular file");
-  ChunkFront front{static_cast<uint64_t>(status.st_size), {}};
+  const auto facts = file.get() < 0 ? std::nullopt : FactsOf(file.get());
+  if (!facts) return SystemFailure(PathText(name));
+  if (facts->kind != FileKind::kRegular) return NoChunk(name, "not a regular file");
+  ChunkFront front{facts->bytes, {}};
   front.front.resize(static_cast<size_t>(std::min({front.bytes, most, kMaxChunkBytes})));
-  SKALD_TRY(ReadAll(file.get(), name, front.front));
+  SKALD_TRY(ReadAll(file.get(), PathText(name), front.front));
   // File systems record some reads and not others by default.
-  const timespec times[2] = {AccessTime(use ? FileTime::Now() : FileTime::Of(status.st_atim)), kUnchanged};
-  ::futimens(file.get(), times);
+  (void)SetAccessTime(file.get(), use ? FileTime::Now() : facts->accessed);
   return front;
 }
 
@@ -74,18 +65,20 @@ SKALD_INLINE Result<void> ChunkFolder::Write(const ChunkKey& key, std::span<cons
 }
 
 SKALD_INLINE Result<void> ChunkFolder::Remover::Remove(const ChunkKey& key) {
-  char* const name = file_.data() + file_.size() - ChunkKey::kHexDigits;
-  key.WriteHex(name);
-  std::copy_n(name, kSubfolderDigits, name - 1 - kSubfolderDigits);
-  if (::unlink(file_.c_str()) != 0 && errno != ENOENT) return SystemFailure(file_);
+  std::array<char, ChunkKey::kHexDigits> hex;
+  key.WriteHex(hex.data());
+  const auto name = file_.end() - ChunkKey::kHexDigits;
+  std::copy(hex.begin(), hex.end(), name);
+  std::copy_n(hex.begin(), kSubfolderDigits, name - 1 - kSubfolderDigits);
+  if (!RemoveName(file_.c_str()) && errno != ENOENT) return SystemFailure(TextOfNative(file_));
   return {};
 }
 
 SKALD_INLINE Result<std::vector<ChunkKey>> ChunkFolder::List() const {
   std::vector<ChunkKey> keys;
   SKALD_TRY(ForEachSubfolder([&keys](const std::filesystem::path& subfolder) {
-    return ForEachEntry(subfolder, [&](const dirent& file) {
-      const auto key = ChunkKey::FromHex(file.d_name);
+    return ForEachEntry(subfolder, [&](const FolderEntry& file) {
+      const auto key = ChunkKey::FromHex(file.name);
       if (key && IsRegularFile(subfolder, file)) keys.push_back(*key);
     });
   }));
@@ -97,12 +90,11 @@ SKALD_INLINE Result<std::vector<StoredChunk>> ChunkFolder::Chunks() const {
   std::vector<StoredChunk> chunks;
   chunks.reserve(keys.size());
   for (const ChunkKey& key : keys) {
-    struct stat status;
-    const std::string file = PathOf(key);
-    if (::stat(file.c_str(), &status) == 0) {
-      chunks.push_back({key, static_cast<uint64_t>(status.st_size), FileTime::Of(status.st_atim)});
+    const std::filesystem::path file = PathOf(key);
+    if (const auto facts = FactsOf(file)) {
+      chunks.push_back({key, facts->bytes, facts->accessed});
     } else if (errno != ENOENT) {  // else another process removed it meanwhile
-      return SystemFailure(file);
+      return SystemFailure(PathText(file));
     }
   }
   return chunks;
@@ -115,23 +107,19 @@ SKALD_INLINE Result<void> ChunkFolder::RemoveUnfinished() const {
   });
 }
 
-SKALD_INLINE timespec ChunkFolder::AccessTime(const FileTime& time) {
-  return {.tv_sec = static_cast<time_t>(time.seconds), .tv_nsec = static_cast<long>(time.nanoseconds)};
+SKALD_INLINE bool ChunkFolder::IsRegularFile(const std::filesystem::path& folder, const FolderEntry& entry) {
+  if (entry.kind != FileKind::kUnknown && entry.kind != FileKind::kLink) return entry.kind == FileKind::kRegular;
+  const auto facts = FactsOf(folder / PathOfText(entry.name));
+  return facts && facts->kind == FileKind::kRegular;
 }
 
-SKALD_INLINE bool ChunkFolder::IsRegularFile(const std::filesystem::path& folder, const dirent& entry) {
-  if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return entry.d_type == DT_REG;
-  struct stat status;
-  return ::stat((folder / entry.d_name).c_str(), &status) == 0 && S_ISREG(status.st_mode);
+SKALD_INLINE Failure ChunkFolder::NoChunk(const std::filesystem::path& file, const std::string& why) {
+  return Fail(ErrorCode::kDataLoss, Concat({PathText(file), ": expected a chunk, this is ", why}));
 }
 
-SKALD_INLINE Failure ChunkFolder::NoChunk(const std::string& file, const std::string& why) {
-  return Fail(ErrorCode::kDataLoss, file + ": expected a chunk, this is " + why);
-}
-
-SKALD_INLINE std::string ChunkFolder::PathOf(const ChunkKey& key) const {
+SKALD_INLINE std::filesystem::path ChunkFolder::PathOf(const ChunkKey& key) const {
   const std::string hex = key.ToHex();
-  return (path_ / hex.substr(0, kSubfolderDigits) / hex).string();
+  return path_ / hex.substr(0, kSubfolderDigits) / hex;
 }
 
 SKALD_INLINE Result<FileSink> ChunkFolder::CreateFile(const std::filesystem::path& file, SyncPolicy sync) const {

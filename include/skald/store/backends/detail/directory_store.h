@@ -7,14 +7,14 @@
 
 #include "skald/store/backends/directory_store.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 
@@ -22,7 +22,7 @@ namespace skald {
 
 SKALD_INLINE Result<std::unique_ptr<DirectoryStore>> DirectoryStore::Open(const std::filesystem::path& path,
                                                                           const DirectoryStoreOptions& options) {
-  return NoThrow(path.native(), [&]() -> Result<std::unique_ptr<DirectoryStore>> {
+  return NoThrow(PathText(path), [&]() -> Result<std::unique_ptr<DirectoryStore>> {
     SKALD_TRY(MakeFolder(path, kPrivateFolder, options.sync));
     std::unique_ptr<DirectoryStore> store(new DirectoryStore(path, options));
     SKALD_TRY(store->folder_.RemoveUnfinished());
@@ -114,7 +114,7 @@ SKALD_INLINE Result<void> DirectoryStore::MakeRoom(const ChunkKey& key, uint64_t
   if (limit == kUnlimited) return {};
   if (bytes > limit) {
     return Fail(ErrorCode::kResourceExhausted, "chunk " + key.ToHex() + " has " + std::to_string(bytes) +
-                                                   " bytes, the limit of the store " + path().string() + " is " +
+                                                   " bytes, the limit of the store " + PathText(path()) + " is " +
                                                    std::to_string(limit));
   }
   // Scans the folder from time to time, and before anything is dropped, to notice changes by other processes.
@@ -123,7 +123,7 @@ SKALD_INLINE Result<void> DirectoryStore::MakeRoom(const ChunkKey& key, uint64_t
   }
   if (*found_bytes_ + added_bytes_ + unfinished_bytes_ + bytes <= limit) return {};
   if (unfinished_bytes_ > limit - bytes) {
-    return Fail(ErrorCode::kResourceExhausted, "the store " + path().string() + " is at its limit of " +
+    return Fail(ErrorCode::kResourceExhausted, "the store " + PathText(path()) + " is at its limit of " +
                                                    std::to_string(limit) + " bytes with what is being written to it");
   }
   const uint64_t most = limit - bytes - unfinished_bytes_;
@@ -159,20 +159,18 @@ SKALD_INLINE Result<ChunkCount> DirectoryStore::DropOldest(uint64_t most, uint64
   if (*found_bytes_ <= most) return dropped;
   if (!refusal) return Failure(refusal.error());
   return Fail(ErrorCode::kResourceExhausted, "pinned chunks take " + std::to_string(*found_bytes_) +
-                                                 " bytes of the store " + path().string() + ", expected at most " +
+                                                 " bytes of the store " + PathText(path()) + ", expected at most " +
                                                  std::to_string(most));
 }
 
 SKALD_INLINE Result<internal::Descriptor> DirectoryStore::LockFolder() const {
-  const std::string name = (path() / "lock").string();
-  internal::Descriptor file = internal::OpenFile(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, kPrivateFile);
-  struct stat status;
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
-  if (status.st_uid == ::geteuid() && (status.st_mode & 0777) != kPrivateFile) {
-    ::fchmod(file.get(), kPrivateFile);  // written by an earlier release; if this fails, waiting is still bounded
-  }
+  const std::filesystem::path lock = path() / "lock";
+  const auto& name = PathText(lock);
+  internal::Descriptor file = internal::OpenOrMake(lock, kPrivateFile);
+  if (file.get() < 0) return internal::SystemFailure(name);
+  internal::KeepPrivate(file.get());  // written by an earlier release; if this fails, waiting is still bounded
   const auto give_up = std::chrono::steady_clock::now() + options_.lock_timeout;
-  while (internal::Uninterrupted([&file] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0) {
+  while (!internal::TryLock(file.get())) {
     if (errno != EWOULDBLOCK) return internal::SystemFailure(name);
     if (std::chrono::steady_clock::now() >= give_up) {
       return Fail(ErrorCode::kFailedPrecondition, name + ": another process has held this lock for " +

@@ -11,11 +11,12 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <system_error>
 
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/file_facts.h"
 #include "skald/base/files/model_files.h"
-#include "skald/base/files/small_file.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -28,35 +29,33 @@ namespace skald {
 namespace internal {
 
 SKALD_INLINE std::filesystem::path DigestCacheOf(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return path / ".skald-digest";
-  return std::filesystem::path(path.string() + ".skald-digest");
+  if (IsFolder(path)) return path / ".skald-digest";
+  return std::filesystem::path(path) += ".skald-digest";
 }
 
 SKALD_INLINE Result<std::string> DescribeWeights(const std::filesystem::path& path) {
   SKALD_ASSIGN(const auto files, ModelFilesAt(path));
   std::string facts = "skald-digest 2\n";
   for (const auto& file : files.all()) {
-    struct stat status;
-    if (::stat(file.c_str(), &status) != 0) return SystemFailure(file.native());
-    for (const int64_t fact :
-         {int64_t{status.st_size}, int64_t{status.st_mtim.tv_sec}, int64_t{status.st_mtim.tv_nsec},
-          int64_t{status.st_ctim.tv_sec}, int64_t{status.st_ctim.tv_nsec}, static_cast<int64_t>(status.st_ino)}) {
+    const auto now = FactsOf(file);
+    if (!now) return SystemFailure(PathText(file));
+    for (const int64_t fact : {static_cast<int64_t>(now->bytes), now->modified.seconds, now->modified.nanoseconds,
+                               now->changed.seconds, now->changed.nanoseconds, static_cast<int64_t>(now->number)}) {
       facts += std::to_string(fact) + ' ';
     }
-    facts += file.filename().string() + '\n';
+    facts += PathText(file.filename()) + '\n';
   }
   return facts;
 }
 
 // The digest that the cache gives for weights described as `facts`, if it has one that no other user can have written.
 inline std::optional<Sha256Digest> ReadDigest(const std::filesystem::path& cache, std::string_view facts) {
-  const Descriptor file = OpenFile(cache.c_str(), kOpenToRead);
-  struct stat status;
+  const Descriptor file = OpenToRead(cache);
   std::string text(facts.size() + ChunkKey::kHexDigits + 1, '\0');
-  if (!IsTrustedFile(file.get()) || ::fstat(file.get(), &status) != 0) return std::nullopt;
-  if (static_cast<uint64_t>(status.st_size) != text.size()) return std::nullopt;
-  if (!ReadAll(file.get(), cache.native(), std::as_writable_bytes(std::span(text)))) return std::nullopt;
+  if (!IsTrustedFile(file.get())) return std::nullopt;
+  const auto found = FactsOf(file.get());
+  if (!found || found->bytes != text.size()) return std::nullopt;
+  if (!ReadAll(file.get(), PathText(cache), std::as_writable_bytes(std::span(text)))) return std::nullopt;
   if (!text.starts_with(facts) || text.back() != '\n') return std::nullopt;
   const auto digest = ChunkKey::FromHex(std::string_view(text).substr(facts.size(), ChunkKey::kHexDigits));
   if (!digest) return std::nullopt;
@@ -74,7 +73,7 @@ inline Result<void> WriteDigest(const std::filesystem::path& cache, const std::s
 }  // namespace internal
 
 SKALD_INLINE Result<Sha256Digest> CachedDigestOfWeights(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
+  return NoThrow(PathText(path), [&]() -> Result<Sha256Digest> {
     SKALD_ASSIGN(const auto facts, internal::DescribeWeights(path));
     const std::filesystem::path cache = internal::DigestCacheOf(path);
     if (const auto cached = internal::ReadDigest(cache, facts)) return *cached;

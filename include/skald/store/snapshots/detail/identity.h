@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/file_calls.h"
 #include "skald/base/files/model_files.h"
-#include "skald/base/files/small_file.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -50,16 +52,16 @@ SKALD_INLINE Result<void> IdentityDigests::Compare(const IdentityDigests& expect
 }
 
 SKALD_INLINE Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
-    const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
-    struct stat status;
-    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(path.native());
-    SKALD_TRY(internal::CheckRegular(status, path.native()));
+  return NoThrow(PathText(path), [&]() -> Result<Sha256Digest> {
+    const internal::Descriptor file = internal::OpenToRead(path);
+    const auto facts = file.get() < 0 ? std::nullopt : internal::FactsOf(file.get());
+    if (!facts) return internal::SystemFailure(PathText(path));
+    SKALD_TRY(internal::CheckRegular(facts->kind, PathText(path)));
     Sha256 hash;
     std::vector<std::byte> buffer(size_t{1} << 20);
-    for (auto rest = static_cast<uint64_t>(status.st_size); rest > 0;) {
+    for (auto rest = facts->bytes; rest > 0;) {
       const std::span<std::byte> part = std::span(buffer).first(std::min<uint64_t>(rest, buffer.size()));
-      SKALD_TRY(internal::ReadAll(file.get(), path.native(), part));
+      SKALD_TRY(internal::ReadAll(file.get(), PathText(path), part));
       hash.Update(part);
       rest -= part.size();
     }
@@ -68,7 +70,7 @@ SKALD_INLINE Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path
 }
 
 SKALD_INLINE Result<Sha256Digest> DigestOfWeights(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
+  return NoThrow(PathText(path), [&]() -> Result<Sha256Digest> {
     SKALD_ASSIGN(const auto files, ModelFilesAt(path));
     if (files.weights.size() == 1) return DigestOfFile(files.weights.front());
     Sha256 hash;

@@ -8,8 +8,9 @@
 #include "skald/weights/adapters/adapter_file.h"
 
 #include <cmath>
-#include <system_error>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -23,14 +24,12 @@ namespace skald::internal {
 inline constexpr uint64_t kMaxPeftConfig = 1 << 20;
 
 SKALD_INLINE Result<AdapterFile> AdapterFile::Open(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<AdapterFile> {
-    std::error_code ignored;
-    return std::filesystem::is_directory(path, ignored) ? OpenPeft(path) : OpenGguf(path);
-  });
+  return NoThrow(PathText(path),
+                 [&]() -> Result<AdapterFile> { return internal::IsFolder(path) ? OpenPeft(path) : OpenGguf(path); });
 }
 
 SKALD_INLINE Failure AdapterFile::Refuse(ErrorCode code, const std::string& what) const {
-  return Fail(code, Concat({path().string(), ": ", what}));
+  return Fail(code, Concat({PathText(path()), ": ", what}));
 }
 
 SKALD_INLINE const LoraPair* AdapterFile::Find(std::string_view tensor) const {
@@ -43,14 +42,14 @@ SKALD_INLINE Result<AdapterFile> AdapterFile::OpenPeft(const std::filesystem::pa
   const auto text = ReadSmallFile(settings, kMaxPeftConfig);
   if (!text) return Fail(text.error().code, text.error().message + "; an adapter needs this file");
   const auto config = PeftConfig::Parse(*text);
-  if (!config) return Annotate(settings.string(), config);
+  if (!config) return Annotate(PathText(settings), config);
   SKALD_ASSIGN(auto checkpoint, Checkpoint::Open(tensors));
   AdapterFile file(std::move(checkpoint));
   SKALD_TRY(file.FindPairs(kPeft));
   for (auto& [name, pair] : file.pairs_) {
     const std::string_view module = std::string_view(name).substr(0, name.size() - kPeft.ending.size());
     const auto scale = config->Of(module);
-    if (!scale) return Annotate(settings.string(), scale);
+    if (!scale) return Annotate(PathText(settings), scale);
     if (static_cast<uint64_t>(scale->rank) != pair.rank()) {
       return file.Refuse(ErrorCode::kDataLoss,
                          Concat({QuotedName(pair.a->name), " has the rank ", std::to_string(pair.rank()),

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "skald/base/files/model_files.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/shard_index.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -35,7 +36,7 @@ SKALD_INLINE Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 SKALD_INLINE Checkpoint::~Checkpoint() = default;
 
 SKALD_INLINE Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&path] { return OpenFolderOrFile(path); });
+  return NoThrow(PathText(path), [&path] { return OpenFolderOrFile(path); });
 }
 
 SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::vector<TensorView> tensors)
@@ -77,7 +78,7 @@ inline Result<void> CheckPromises(const std::filesystem::path& index, const Shar
   for (const auto& [shard, promised] : shards) {
     for (const std::string& name : promised) {
       if (file->Contains(name)) continue;
-      return Fail(ErrorCode::kDataLoss, Concat({index.string(), ": tensor ", QuotedName(name), " is not in ",
+      return Fail(ErrorCode::kDataLoss, Concat({PathText(index), ": tensor ", QuotedName(name), " is not in ",
                                                 QuotedName(shard), ", where the index says it is"}));
     }
     ++file;
@@ -89,7 +90,7 @@ inline Result<std::vector<SafetensorsFile>> OpenShards(const ModelFiles& model) 
   std::vector<SafetensorsFile> files;
   for (const std::filesystem::path& shard : model.weights) {
     Result<SafetensorsFile> file = SafetensorsFile::Open(shard);
-    if (!file) return Annotate(model.index.string() + " lists a shard that cannot be read", file);
+    if (!file) return Annotate(PathText(model.index) + " lists a shard that cannot be read", file);
     files.push_back(std::move(*file));
   }
   return files;
@@ -106,7 +107,7 @@ SKALD_INLINE Result<Checkpoint> Checkpoint::OpenFolderOrFile(const std::filesyst
     Checkpoint checkpoint(model.index, std::move(files));
     const auto twice = std::ranges::adjacent_find(checkpoint.tensors_, {}, &TensorView::name);
     if (twice != checkpoint.tensors_.end()) {
-      return Fail(ErrorCode::kDataLoss, Concat({model.index.string(), ": tensor ", QuotedName(twice->name),
+      return Fail(ErrorCode::kDataLoss, Concat({PathText(model.index), ": tensor ", QuotedName(twice->name),
                                                 " is in two of the shards, expected one"}));
     }
     SKALD_TRY(internal::CheckPromises(model.index, model.shards, checkpoint.files_->safetensors));

@@ -13,6 +13,7 @@
 #include <limits>
 #include <utility>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
@@ -174,7 +175,7 @@ SKALD_INLINE Result<GgufFile> GgufFile::Open(const std::filesystem::path& path) 
 }
 
 SKALD_INLINE Result<GgufFile> GgufFile::From(const std::filesystem::path& path, MappedFile map) {
-  SKALD_ASSIGN(auto contents, ParseGguf(path.native(), map.bytes()));
+  SKALD_ASSIGN(auto contents, ParseGguf(PathText(path), map.bytes()));
   return GgufFile(std::move(map), std::move(contents));
 }
 

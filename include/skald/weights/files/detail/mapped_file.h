@@ -7,8 +7,6 @@
 
 #include "skald/weights/files/mapped_file.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdint>
 #include <limits>
@@ -16,6 +14,9 @@
 #include <utility>
 
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/file_memory.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/inline.h"
@@ -26,80 +27,77 @@
 namespace skald {
 
 SKALD_INLINE Result<MappedFile> MappedFile::Open(const std::filesystem::path& path, Use use) {
-  return NoThrow(path.native(), [&] { return OpenRegular(path, use); });
+  return NoThrow(PathText(path), [&] { return OpenRegular(path, use); });
 }
 
 SKALD_INLINE MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      status_(other.status_),
+      facts_(other.facts_),
       is_trusted_(other.is_trusted_),
       is_copy_(other.is_copy_) {}
 
 SKALD_INLINE MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
-  std::swap(status_, other.status_);
+  std::swap(facts_, other.facts_);
   std::swap(is_trusted_, other.is_trusted_);
   std::swap(is_copy_, other.is_copy_);
   return *this;
 }
 
 SKALD_INLINE MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+  if (data_ != nullptr) is_copy_ ? internal::ReturnPages(data_, size_) : internal::UnmapFile(data_, size_);
 }
 
 SKALD_INLINE void MappedFile::WillRead(std::span<const std::byte> part) const {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t before = reinterpret_cast<uintptr_t>(part.data()) % page;
-  void* const begin = const_cast<std::byte*>(part.data() - before);  // NOLINT: nothing is written
-  (void)::posix_madvise(begin, before + part.size(), POSIX_MADV_WILLNEED);
+  internal::HintWillRead(part.data(), part.size());
 }
 
-SKALD_INLINE void MappedFile::WillReadOnce() const { (void)::posix_madvise(data_, size_, POSIX_MADV_SEQUENTIAL); }
+SKALD_INLINE void MappedFile::WillReadOnce() const { internal::HintReadOnce(data_, size_); }
 
 SKALD_INLINE void MappedFile::LetGo() const {
-  if (!is_copy_) (void)::madvise(data_, size_, MADV_DONTNEED);
+  if (!is_copy_) internal::HintLetGo(data_, size_);
 }
 
+namespace internal {
+
+// The error of the last system call about a file to map.
+inline Failure MapFailure(const std::filesystem::path& path, const char* what) {
+  const int reason = errno;
+  const ErrorCode code = reason == ENOENT || reason == ENOTDIR ? ErrorCode::kNotFound
+                         : reason == ENOMEM                    ? ErrorCode::kResourceExhausted
+                                                               : ErrorCode::kFailedPrecondition;
+  return Fail(code, Concat({PathText(path), ": ", what, ": ", std::generic_category().message(reason)}));
+}
+
+}  // namespace internal
+
 SKALD_INLINE Result<MappedFile> MappedFile::OpenRegular(const std::filesystem::path& path, Use use) {
-  const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
-  if (file.get() < 0) return FailWithErrno(path, "cannot open");
-  struct stat status;
-  if (::fstat(file.get(), &status) != 0) {
-    return FailWithErrno(path, "cannot read the size of the file");
+  const internal::Descriptor file = internal::OpenToRead(path);
+  if (file.get() < 0) return internal::MapFailure(path, "cannot open");
+  const auto facts = internal::FactsOf(file.get());
+  if (!facts) return internal::MapFailure(path, "cannot read the size of the file");
+  if (facts->kind != FileKind::kRegular) {
+    return Fail(ErrorCode::kInvalidArgument, Concat({PathText(path), ": expected a regular file"}));
   }
-  if (!S_ISREG(status.st_mode)) {
-    return Fail(ErrorCode::kInvalidArgument, Concat({path.string(), ": expected a regular file"}));
-  }
-  const auto size = static_cast<uint64_t>(status.st_size);
   const bool is_trusted = internal::IsTrustedFile(file.get());
   const bool copy = use == Use::kCopy;
-  if (size == 0) return MappedFile(nullptr, 0, status, is_trusted, copy);  // mmap refuses an empty range
-  if (size > std::numeric_limits<size_t>::max()) {
-    return Fail(ErrorCode::kUnsupported, Concat({path.string(), ": larger than this machine's address space"}));
+  if (facts->bytes == 0) return MappedFile(nullptr, 0, *facts, is_trusted, copy);  // systems map no empty range
+  if (facts->bytes > std::numeric_limits<size_t>::max()) {
+    return Fail(ErrorCode::kUnsupported, Concat({PathText(path), ": larger than this machine's address space"}));
   }
-  const int flags = copy ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE;
-  void* const data = ::mmap(nullptr, static_cast<size_t>(size), copy ? PROT_READ | PROT_WRITE : PROT_READ, flags,
-                            copy ? -1 : file.get(), 0);
-  if (data == MAP_FAILED) return FailWithErrno(path, "cannot map the file into memory");
-  MappedFile map(data, static_cast<size_t>(size), status, is_trusted, copy);
+  const auto size = static_cast<size_t>(facts->bytes);
+  void* const data = copy ? internal::TakePages(size) : internal::MapFile(file.get(), size);
+  if (data == nullptr) return internal::MapFailure(path, "cannot map the file into memory");
+  MappedFile map(data, size, *facts, is_trusted, copy);
   if (copy) {
-    const std::span bytes(static_cast<std::byte*>(data), map.size_);
-    SKALD_TRY(FdStream(file.get(), path.string()).Read(bytes));
+    SKALD_TRY(internal::ReadAll(file.get(), PathText(path), std::span(static_cast<std::byte*>(data), size)));
     return map;
   }
   if (use == Use::kKeep) map.WillRead(map.bytes());
   if (use == Use::kReadOnce) map.WillReadOnce();
   return map;
-}
-
-SKALD_INLINE Failure MappedFile::FailWithErrno(const std::filesystem::path& path, const char* what) {
-  const int reason = errno;
-  const ErrorCode code = reason == ENOENT || reason == ENOTDIR ? ErrorCode::kNotFound
-                         : reason == ENOMEM                    ? ErrorCode::kResourceExhausted
-                                                               : ErrorCode::kFailedPrecondition;
-  return Fail(code, Concat({path.string(), ": ", what, ": ", std::generic_category().message(reason)}));
 }
 
 }  // namespace skald

@@ -13,6 +13,7 @@
 #include <limits>
 #include <optional>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
@@ -142,7 +143,7 @@ SKALD_INLINE Result<SafetensorsFile> SafetensorsFile::Open(const std::filesystem
 }
 
 SKALD_INLINE Result<SafetensorsFile> SafetensorsFile::From(const std::filesystem::path& path, MappedFile map) {
-  SKALD_ASSIGN(auto contents, ParseSafetensors(path.native(), map.bytes()));
+  SKALD_ASSIGN(auto contents, ParseSafetensors(PathText(path), map.bytes()));
   return SafetensorsFile(std::move(map), std::move(contents));
 }
 

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
@@ -28,13 +30,13 @@ struct OpenedModel::State {
 };
 
 SKALD_INLINE Result<OpenedModel> OpenedModel::Open(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<OpenedModel> {
+  return NoThrow(PathText(path), [&]() -> Result<OpenedModel> {
     State state = {path};
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) {
-      return Fail(ErrorCode::kNotFound, Concat({path.string(), ": no such folder or file, expected one with a model"}));
+    if (!internal::Exists(path)) {
+      return Fail(ErrorCode::kNotFound,
+                  Concat({PathText(path), ": no such folder or file, expected one with a model"}));
     }
-    if (!std::filesystem::is_directory(path, ignored)) {
+    if (!internal::IsFolder(path)) {
       // The reader of a file that cannot be opened says why.
       auto map = MappedFile::Open(path, MappedFile::Use::kParts);
       if (map && PackedFile::Recognises(map->bytes())) {
@@ -52,8 +54,8 @@ SKALD_INLINE Result<OpenedModel> OpenedModel::Open(const std::filesystem::path& 
 SKALD_INLINE const std::filesystem::path& OpenedModel::path() const { return state_->path; }
 
 SKALD_INLINE std::filesystem::path OpenedModel::folder() const {
-  std::error_code ignored;  // what cannot be asked is no folder
-  if (is_whole() || std::filesystem::is_directory(path(), ignored)) return path();
+  std::error_code ignored;
+  if (is_whole() || internal::IsFolder(path())) return path();
   return std::filesystem::absolute(path(), ignored).parent_path();
 }
 
@@ -64,7 +66,7 @@ SKALD_INLINE const GgufFile* OpenedModel::gguf() const {
 SKALD_INLINE const std::shared_ptr<const PackedFile>& OpenedModel::packed() const { return state_->packed; }
 
 SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> OpenedModel::checkpoint() const {
-  return NoThrow(path().native(), [&]() -> Result<std::shared_ptr<const Checkpoint>> {
+  return NoThrow(PathText(path()), [&]() -> Result<std::shared_ptr<const Checkpoint>> {
     if (state_->gguf != nullptr) return state_->gguf;
     SKALD_ASSIGN(auto opened, Checkpoint::Open(path()));
     return std::make_shared<const Checkpoint>(std::move(opened));
@@ -72,7 +74,7 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> OpenedModel::checkpoint()
 }
 
 SKALD_INLINE Result<std::string> OpenedModel::DescribeSource() const {
-  return NoThrow(path().native(), [&]() -> Result<std::string> {
+  return NoThrow(PathText(path()), [&]() -> Result<std::string> {
     if (gguf() != nullptr) return DescribeSourceFile(path(), gguf()->map());
     return skald::DescribeSource(path());
   });

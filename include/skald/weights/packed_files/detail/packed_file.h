@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -45,8 +46,8 @@ SKALD_INLINE Result<std::shared_ptr<const PackedFile>> PackedFile::Open(const st
 
 SKALD_INLINE Result<std::shared_ptr<const PackedFile>> PackedFile::From(const std::filesystem::path& path,
                                                                         MappedFile map) {
-  return NoThrow(path.native(), [&]() -> Result<std::shared_ptr<const PackedFile>> {
-    SKALD_ASSIGN(auto table, ParsePacked(path.string(), map.bytes()));
+  return NoThrow(PathText(path), [&]() -> Result<std::shared_ptr<const PackedFile>> {
+    SKALD_ASSIGN(auto table, ParsePacked(PathText(path), map.bytes()));
     return std::shared_ptr<const PackedFile>(new PackedFile(path, std::move(map), std::move(table)));
   });
 }
@@ -60,10 +61,10 @@ SKALD_INLINE std::span<const std::byte> PackedFile::BytesOf(const PackedRange& r
 }
 
 SKALD_INLINE Result<std::string_view> PackedFile::Attachment(std::string_view name) const {
-  return NoThrow(path_.native(), [&]() -> Result<std::string_view> {
+  return NoThrow(PathText(path_), [&]() -> Result<std::string_view> {
     const auto found = std::ranges::find(table_.attachments, name, &PackedAttachment::name);
     if (found == table_.attachments.end()) {
-      return Fail(ErrorCode::kNotFound, Concat({path_.string(), ": has no ", name, " packed into it"}));
+      return Fail(ErrorCode::kNotFound, Concat({PathText(path_), ": has no ", name, " packed into it"}));
     }
     if (!IsWhole(found->range)) return Damaged(name);
     const auto bytes = BytesOf(found->range);
@@ -72,7 +73,7 @@ SKALD_INLINE Result<std::string_view> PackedFile::Attachment(std::string_view na
 }
 
 SKALD_INLINE Result<void> PackedFile::Verify(unsigned threads) const {
-  return NoThrow(path_.native(), [&]() -> Result<void> {
+  return NoThrow(PathText(path_), [&]() -> Result<void> {
     std::vector<PackedRange> ranges;
     for (const PackedAttachment& attachment : table_.attachments) ranges.push_back(attachment.range);
     for (const PackedParameter& parameter : table_.parameters) ranges.push_back(parameter.range);
@@ -98,7 +99,7 @@ SKALD_INLINE bool PackedFile::IsWhole(const PackedRange& range) const {
 }
 
 SKALD_INLINE Failure PackedFile::Damaged(std::string_view name) const {
-  return Fail(ErrorCode::kDataLoss, Concat({path_.string(), ": ", Printable(name), " is damaged; pack it again"}));
+  return Fail(ErrorCode::kDataLoss, Concat({PathText(path_), ": ", Printable(name), " is damaged; pack it again"}));
 }
 
 SKALD_INLINE uint64_t PackedFile::EndOfTable() const {
@@ -196,16 +197,16 @@ class ParameterMapper {
 
 SKALD_INLINE Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
                                         uint64_t model, bool in_place) {
-  return NoThrow(file->path().native(), [&]() -> Result<void> {
+  return NoThrow(PathText(file->path()), [&]() -> Result<void> {
     const PackedTable& table = file->table();
     if (table.model != model) {
       return Fail(ErrorCode::kInvalidArgument,
-                  Concat({file->path().string(), ": packed for the model ", Printable(table.name),
+                  Concat({PathText(file->path()), ": packed for the model ", Printable(table.name),
                           ", expected one that computes as the model it is loaded for"}));
     }
     internal::ParameterMapper mapper(file, list.share(), in_place);
     if (!mapper.Fits(list)) {
-      return Fail(ErrorCode::kDataLoss, Concat({file->path().string(), ": its parameters are not those of the model ",
+      return Fail(ErrorCode::kDataLoss, Concat({PathText(file->path()), ": its parameters are not those of the model ",
                                                 Printable(table.name)}));
     }
     for (const Parameter& parameter : list.parameters()) std::visit(mapper, parameter.value);

@@ -12,6 +12,7 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/files/fd_io.h"
+#include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/packed_layout.h"
@@ -95,7 +96,7 @@ inline Result<void> WriteAt(uint64_t offset, std::span<const std::byte> content,
 
 SKALD_INLINE Result<void> WritePackedFile(const std::filesystem::path& path, const ParameterList& list,
                                           const PackedOrigin& origin) {
-  return NoThrow(path.native(), [&]() -> Result<void> {
+  return NoThrow(PathText(path), [&]() -> Result<void> {
     internal::PackedPlan plan = internal::PlanPackedFile(list, origin);
     const std::vector<PackedRange*> ranges = plan.Ranges();
     PackedHeader header;
