@@ -7,13 +7,13 @@
 
 #include "skald/families/config/differences.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <system_error>
 
 #include "skald/base/inline.h"
+#include "skald/base/text/read_decimal.h"
 #include "skald/families/config/detail/model_facts.h"
 
 namespace skald {
@@ -26,8 +26,8 @@ inline bool SameButForRounding(std::string_view a, std::string_view b) {
   constexpr double kTolerance = 1e-5;
   while (!a.empty() && !b.empty()) {
     double x = 0.0, y = 0.0;
-    const auto of_a = std::from_chars(a.data(), a.data() + a.size(), x);
-    const auto of_b = std::from_chars(b.data(), b.data() + b.size(), y);
+    const auto of_a = ReadDecimal(a, x);
+    const auto of_b = ReadDecimal(b, y);
     const bool numbers = of_a.ec == std::errc() && of_b.ec == std::errc();
     const bool is_near = x == y || std::abs(x - y) <= kTolerance * std::abs(x);  // of two infinities the first holds
     if (numbers ? !is_near : a.front() != b.front()) return false;

@@ -6,7 +6,6 @@
 #define SKALD_TEMPLATES_SYNTAX_DETAIL_OPERAND_PARSER_H_
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <iterator>
 #include <limits>
@@ -19,6 +18,7 @@
 
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
+#include "skald/base/text/read_decimal.h"
 #include "skald/templates/syntax/detail/token_cursor.h"
 #include "skald/templates/syntax/syntax.h"
 #include "skald/templates/values/machine.h"
@@ -220,7 +220,7 @@ class OperandParser : public TokenCursor {
 
   static double FloatOf(std::string_view text) {
     double number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto read = ReadDecimal(text, number);
     if (read.ec != std::errc::result_out_of_range) return number;
     const size_t exponent = text.find_first_of("eE");
     const bool is_tiny = exponent != text.npos && text.substr(exponent + 1).starts_with('-');

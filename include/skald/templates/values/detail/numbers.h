@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "skald/base/mathematics/portable_pow.h"
+#include "skald/base/text/read_decimal.h"
 #include "skald/templates/values/detail/characters.h"
 #include "skald/templates/values/value.h"
 
@@ -98,7 +99,7 @@ inline std::optional<double> ReadFloat(std::string_view text) {
   text.remove_suffix(TrailingSpaces(text));
   if (text.starts_with('+') && !text.substr(1).starts_with('-')) text.remove_prefix(1);
   double number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto read = ReadDecimal(text, number);
   if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
   return number;
 }
@@ -115,7 +116,7 @@ inline double Rounded(double number, int digits) {
   if (digits >= 0) {
     const std::string text = FixedText(number, digits);
     double rounded = number;
-    std::from_chars(text.data(), text.data() + text.size(), rounded);
+    (void)ReadDecimal(text, rounded);
     return rounded;
   }
   const double unit = PortablePow(10.0, -digits);
