@@ -45,7 +45,7 @@ AVX512_OF_GCC = ["-march=skylake-avx512"]
 # library that it links.
 TESTED = {
     "numbers": (["tests/sampling/*_test.cc", "tests/base/*_test.cc"], ["base", "sampling"]),
-    "cache": (["tests/cache/*_test.cc"], ["base", "cache"]),
+    "cache": (["tests/cache/*_test.cc"], ["base", "cache", "kernels", "layers", "weights", "families", "model"]),
     "kernels": (["tests/kernels/*_test.cc"], ["base", "kernels", "weights"]),
 }
 NOT_TESTED = {"no_memory_test.cc", "small_file_test.cc", "socket_test.cc", "system_call_test.cc", "priority_test.cc"}
