@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """/openapi.json says what the server takes: openapi_test.py PROGRAM.
 
-Every endpoint of the server's table is in it and the other way round, its examples are answered, the fields that it
-names are known to the server, and other fields are not.
+Every endpoint of the server's table is in it and the other way round, its examples are answered, and the fields that it
+names are done, ignored or refused as it says. Other fields are ignored and told, or refused by a strict server.
 """
 
 import copy
@@ -35,8 +35,8 @@ def tearDownModule():
     assert code == 0, code
 
 
-def send(operation, body):
-    """Sends a request about a conversation of its own, and returns (status, the error's message or None)."""
+def place(operation):
+    """The path, with a conversation of its own where it is about one."""
     path = operation.path
     if "{id}" in path:
         if path.startswith("/v1/models"):
@@ -44,7 +44,12 @@ def send(operation, body):
         else:
             name = server.post("/v1/conversations", {})[1]["id"]
         path = path.replace("{id}", name)
-    status, _, data = server.request(operation.method, path, None if body is None else body)
+    return path
+
+
+def send(operation, body):
+    """Sends a request, and returns (status, the error's message or None)."""
+    status, _, data = server.request(operation.method, place(operation), body)
     return status, json.loads(data)["error"]["message"] if status >= 400 else None
 
 
@@ -72,9 +77,49 @@ class Description(unittest.TestCase):
                     continue
                 with self.subTest(f"{operation.path} {name}"):
                     is_ours = name != "no_such_field"
-                    status, message = send(operation, {**operation.example, name: None if is_ours else 1})
-                    self.assertEqual(status, operation.status if is_ours else 400, message)
-                    self.assertTrue(is_ours or name in message, message)
+                    answer = self.check(operation, {name: None if is_ours else 1})
+                    self.assertEqual(answer.get("skald", {}).get("ignored"), None if is_ours else [name])
+
+    def test_ignored_fields_change_nothing(self):
+        for operation in api.operations:
+            for name, field in (operation.schema or {}).get("properties", {}).items():
+                if field.get("x-skald") == "ignored":
+                    with self.subTest(f"{operation.path} {name}"):
+                        self.assertNotIn("ignored", self.check(operation, {name: {"any": ["value"]}}).get("skald", {}))
+
+    def test_refused_fields_are_refused_by_name(self):
+        for operation in api.operations:
+            for name, field in (operation.schema or {}).get("properties", {}).items():
+                if field.get("x-skald") != "refused":
+                    continue
+                with self.subTest(f"{operation.path} {name}"):
+                    status, message = send(operation, {**operation.example, name: {"any": "value"}})
+                    self.assertEqual(status, 400)
+                    self.assertIn(f"'{name}' is not supported: {field['description']}", message)
+                    for harmless in field["enum"]:
+                        self.check(operation, {name: harmless})
+
+    def check(self, operation, fields):
+        status, _, data = server.request(operation.method, place(operation), {**operation.example, **fields})
+        self.assertEqual(status, operation.status, data)
+        return json.loads(data)
+
+    def test_a_strict_server_refuses_other_fields(self):
+        with RunningServer(PROGRAM, "--model", folder.name, "--max-context", "512", "--strict") as strict:
+            for path, body in [("/v1/chat/completions", {"messages": [{"role": "user", "content": "a", "mood": 1}]}),
+                               ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}], "mood": 1}),
+                               ("/v1/responses", {"input": "a", "tools": [{"type": "web_search"}]}),
+                               ("/v1/messages", {"messages": [{"role": "user", "content": "a"}], "max_tokens": 2, "mood": 1})]:
+                with self.subTest(path):
+                    status, answer = strict.post(path, body)
+                    self.assertEqual(status, 400, answer)
+
+    def test_ignored_fields_are_told_once_in_the_log(self):
+        body = {"messages": [{"role": "user", "content": "a", "mood": 1}] * 2, "max_tokens": 1}
+        for _ in range(2):
+            answer = server.post("/v1/chat/completions", body)[1]
+            self.assertEqual(answer["skald"]["ignored"], ["messages[0].mood", "messages[1].mood"])
+        self.assertEqual(sum("'messages.mood'" in line for line in server.log), 1)
 
     def test_what_it_calls_required_is(self):
         for operation in api.operations:

@@ -22,7 +22,8 @@ CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 4}
 
 def setUpModule():
     global server
-    server = RunningServer(PROGRAM, "--max-context", "512", "--max-body", "100000")
+    server = RunningServer(PROGRAM, "--max-context", "512", "--max-body", "100000", "--strict",
+                           "--strict-model-names")
 
 
 def tearDownModule():
@@ -61,7 +62,7 @@ class BadJson(unittest.TestCase):
     def test_wrong_fields(self):
         for fields, param in [({"temperature": "hot"}, "temperature"), ({"temperature": -1}, "temperature"),
                               ({"temperature": 1e300}, "temperature"), ({"top_p": 2}, "top_p"), ({"n": 0}, "n"),
-                              ({"n": 10**30}, "n"), ({"max_tokens": 0}, "max_tokens"), ({"max_tokens": 1.5}, "max_tokens"),
+                              ({"n": 10**30}, "n"), ({"max_tokens": -2}, "max_tokens"), ({"max_tokens": 1.5}, "max_tokens"),
                               ({"seed": "x"}, "seed"), ({"stop": [1]}, "stop"), ({"stop": [""]}, "stop"),
                               ({"stop": ["a"] * 99}, "stop"), ({"logit_bias": {"x": 1}}, "logit_bias"),
                               ({"logit_bias": {"99999999": 1}}, "logit_bias"), ({"stream": 1}, "stream"),

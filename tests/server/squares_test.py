@@ -38,7 +38,7 @@ class Squares(unittest.TestCase):
 
     def test_names_of_an_object(self):
         names = {f"name{i}": i for i in range(MANY)}
-        self.quick("/v1/messages/count_tokens", {"messages": CHAT["messages"], **names}, [400])
+        self.quick("/v1/messages/count_tokens", {"messages": CHAT["messages"], **names}, [200])
         self.quick("/v1/chat/completions", {**CHAT, "chat_template_kwargs": names}, [200, 400])
 
     def test_logit_bias(self):

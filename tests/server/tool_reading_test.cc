@@ -43,7 +43,7 @@ ToolList Read(const Api& api, const std::string& fields) {
   const Json body =
       ParseJson("{\"tools\": [" + Named(api.tool, "sing") + ", " + Named(api.tool, "dance") + "]" + fields + "}");
   JsonReader reader(body);
-  ToolList list = ReadTools(reader, api.spelling);
+  ToolList list = ReadTools(reader, api.spelling).list;
   reader.Finish();
   return list;
 }

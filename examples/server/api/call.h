@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "server/api/fields/request_notes.h"
 #include "server/api/request/api_error.h"
 #include "server/http/exchange.h"
 #include "server/http/spool.h"
@@ -34,7 +35,8 @@ struct Call {
   Metrics& metrics;
   Tenant& tenant;
   AnswerRoom& room;
-  Spool& spool;                // of conversations that travel
+  Spool& spool;  // of conversations that travel
+  FieldPolicy& fields;
   std::string parameter = {};  // of the path, as the id in /v1/conversations/{id}
   // Whether no client waits for the answer any more.
   std::function<bool()> is_abandoned = [] { return false; };

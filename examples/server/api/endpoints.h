@@ -18,6 +18,12 @@ inline Answer JsonAnswer(const Json& json, int status = 200) {
   return std::make_unique<WholeAnswer>(Dump(json), HttpHead{status});
 }
 
+// The same with the fields of the request that were not done.
+inline Answer JsonAnswer(Json json, const RequestNotes& notes) {
+  if (!notes.ignored().empty()) json["skald"]["ignored"] = notes.ignored();
+  return JsonAnswer(json);
+}
+
 // OpenAI's API (platform.openai.com/docs/api-reference).
 Answer ListModels(const Call& call);
 Answer ShowModel(const Call& call);

@@ -3,6 +3,7 @@
 #include "server/api/router.h"
 
 #include <algorithm>
+#include <cctype>
 #include <new>
 #include <utility>
 
@@ -65,6 +66,21 @@ bool Matches(const Endpoint& endpoint, std::string_view path, std::string& param
   return true;
 }
 
+bool IsEndpoint(std::string_view path) {
+  std::string parameter;
+  return std::ranges::any_of(kEndpoints, [&](const Endpoint& one) { return Matches(one, path, parameter); });
+}
+
+// Clients are given the server's address with /v1 or without, and some add it themselves.
+std::string PathOfEndpoint(std::string path) {
+  constexpr std::string_view kVersion = "/v1";
+  while (path.starts_with("/v1/v1/")) path.erase(0, kVersion.size());
+  if (IsEndpoint(path)) return path;
+  const bool has_version = path.starts_with("/v1/");
+  std::string other = has_version ? path.substr(kVersion.size()) : std::string(kVersion) + path;
+  return IsEndpoint(other) ? other : path;
+}
+
 bool IsGet(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
 
 Answer ErrorAnswer(std::string_view path, const ApiError& error) {
@@ -103,15 +119,32 @@ std::string_view KeyOf(const HttpRequest& head) {
   return key;
 }
 
-// Adds headers to the answer of another exchange.
+// Adds headers to the answer of another exchange, and counts it.
 class WithHeaders final : public Exchange {
  public:
-  WithHeaders(std::unique_ptr<Exchange> inner, HeaderList headers, std::function<void(int)> on_head)
-      : inner_(std::move(inner)), headers_(std::move(headers)), on_head_(std::move(on_head)) {}
+  struct Told {
+    int status = 0;      // 0: there was no head
+    uint64_t bytes = 0;  // of the body
+    bool is_whole = false;
+  };
+
+  // `on_end` must not throw.
+  WithHeaders(std::unique_ptr<Exchange> inner, HeaderList headers, std::function<void(int)> on_head,
+              std::function<void(const Told&)> on_end)
+      : inner_(std::move(inner)),
+        headers_(std::move(headers)),
+        on_head_(std::move(on_head)),
+        on_end_(std::move(on_end)) {}
+  ~WithHeaders() override {
+    if (on_end_) on_end_(told_);
+  }
 
   HttpPiece Next() override {
     HttpPiece piece = inner_->Next();
+    told_.bytes += piece.body.size();
+    if (piece.is_last) told_.is_whole = true;
     if (!piece.head) return piece;
+    told_.status = piece.head->status;
     on_head_(piece.head->status);
     piece.head->headers.insert(piece.head->headers.end(), headers_.begin(), headers_.end());
     return piece;
@@ -121,7 +154,20 @@ class WithHeaders final : public Exchange {
   const std::unique_ptr<Exchange> inner_;
   const HeaderList headers_;
   const std::function<void(int)> on_head_;
+  const std::function<void(const Told&)> on_end_;
+  Told told_;
 };
+
+// The client's own name for a request, if it is one, else a new one.
+std::string RequestIdOf(const HttpRequest& head) {
+  constexpr size_t kMostBytes = 128;
+  const std::string_view given = head.Header("x-request-id");
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' || c == ':';
+  };
+  const bool is_id = !given.empty() && given.size() <= kMostBytes && std::ranges::all_of(given, is_plain);
+  return is_id ? std::string(given) : NewId("req");
+}
 
 }  // namespace
 
@@ -134,6 +180,8 @@ struct Router::Visit {
   Caller caller = {};
   HeaderList headers = {{"X-Content-Type-Options", "nosniff"}};
   std::string counted_as = "other";  // a path, or none; counts must not grow with whatever clients ask for
+  std::string id, method, tenant;
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
 
 Admission Router::Admit(const HttpRequest& head) {
@@ -141,6 +189,11 @@ Admission Router::Admit(const HttpRequest& head) {
   try {
     const auto visit = std::make_shared<Visit>();
     visit->caller.path = head.path;
+    visit->method = head.method;
+    visit->id = RequestIdOf(head);
+    // Anthropic's clients look for the shorter name.
+    visit->headers.emplace_back("x-request-id", visit->id);
+    visit->headers.emplace_back("request-id", visit->id);
     std::unique_ptr<Exchange> answer;
     bool needs_body = false;
     answer = Finish(*visit, [&] {
@@ -162,9 +215,29 @@ std::unique_ptr<Exchange> Router::Finish(const Visit& visit, const std::function
   try {
     auto inner = AnswerOrError(visit.caller.path, answer);
     if (inner == nullptr) return nullptr;
-    return std::make_unique<WithHeaders>(std::move(inner), visit.headers, [this, path = visit.counted_as](int status) {
+    const auto on_head = [this, path = visit.counted_as](int status) {
       if (!path.empty()) metrics_.CountRequest(path, status);
-    });
+    };
+    std::function<void(const WithHeaders::Told&)> on_end;
+    if (options_.on_answered) {
+      on_end = [this, visit](const WithHeaders::Told& told) {
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - visit.begun;
+        try {
+          options_.on_answered({.id = visit.id,
+                                .method = visit.method,
+                                .path = visit.caller.path,
+                                .client = visit.caller.client,
+                                .tenant = visit.tenant,
+                                .status = told.status,
+                                .bytes = told.bytes,
+                                .seconds = taken.count(),
+                                .is_whole = told.is_whole,
+                                .unix_time = UnixNow()});
+        } catch (...) {  // there is no memory for the line
+        }
+      };
+    }
+    return std::make_unique<WithHeaders>(std::move(inner), visit.headers, on_head, std::move(on_end));
   } catch (...) {
     return std::make_unique<WholeAnswer>(std::string(), HttpHead{500});
   }
@@ -173,6 +246,7 @@ std::unique_ptr<Exchange> Router::Finish(const Visit& visit, const std::function
 std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shared_ptr<Visit>& visit,
                                         Admission& admission) {
   visit->caller = options_.site.Look(head);
+  visit->caller.path = PathOfEndpoint(std::move(visit->caller.path));
   const Caller& caller = visit->caller;
   if (!caller.origin.empty()) {
     if (caller.may_use) visit->headers.emplace_back("Access-Control-Allow-Origin", caller.origin);
@@ -192,6 +266,7 @@ std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shar
     if (endpoint.method != head.method && !(endpoint.method == "GET" && head.method == "HEAD")) continue;
     visit->counted_as = endpoint.path;
     Tenant& tenant = Authorize(head, *visit);
+    visit->tenant = tenant.name;
     const auto service = this->service();
     if (service == nullptr) throw ApiError{503, "the model is being loaded"};
     admission.body = endpoint.body;
@@ -199,7 +274,8 @@ std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shar
     const auto prepare = [this, visit, service, &endpoint, &tenant, parameter](
                              const HttpRequest& whole, const Wake& wake, const std::function<bool()>& is_abandoned) {
       return AnswerOrError(visit->caller.path, [&] {
-        return endpoint.answer({whole, wake, service, metrics_, tenant, room_, spool_, parameter, is_abandoned});
+        return endpoint.answer(
+            {whole, wake, service, metrics_, tenant, room_, spool_, fields_, parameter, is_abandoned});
       });
     };
     admission.begin = [this, visit, &tenant, prepare](HttpRequest request, const Wake& wake) {

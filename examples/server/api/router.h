@@ -18,6 +18,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/api/access_log.h"
 #include "server/api/call.h"
 #include "server/api/preparation.h"
 #include "server/api/site.h"
@@ -47,6 +48,11 @@ struct RouterOptions {
   double stall_seconds = 60.0;
   // Tells of stores that the service does not know, by name, whether they answer.
   std::function<void(std::map<std::string, bool>& answers)> more_stores = {};
+  bool has_strict_fields = false;  // fields of requests that are not known are refused, not ignored
+  // Gets each request that was answered; thread-safe. Empty: they are not told.
+  std::function<void(const AnsweredRequest& request)> on_answered = {};
+  // Writes a line of the log; thread-safe.
+  std::function<void(const std::string& line)> tell = {};
 };
 
 // Safe for concurrent calls.
@@ -58,6 +64,7 @@ class Router {
         options_(std::move(options)),
         spool_(spool),
         failed_keys_(options_.failed_keys),
+        fields_(options_.has_strict_fields, options_.tell),
         preparation_(options_.preparation) {
     room_.most = options_.most_answers;
   }
@@ -103,6 +110,7 @@ class Router {
   const RouterOptions options_;
   Spool& spool_;
   FailedKeys failed_keys_;
+  FieldPolicy fields_;
   Metrics metrics_;
   mutable std::mutex mutex_;
   std::shared_ptr<Service> service_;  // guarded by mutex_; null while it loads

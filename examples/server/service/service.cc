@@ -13,23 +13,42 @@ namespace skald::serve {
 
 Result<std::unique_ptr<Service>> Service::Start(ServedModel model, const ServiceOptions& options) {
   return NoThrow("the service", [&]() -> Result<std::unique_ptr<Service>> {
-    std::unique_ptr<Service> service(new Service(UnixNow()));
+    std::unique_ptr<Service> service(new Service(UnixNow(), options));
     SKALD_ASSIGN(service->conversations_,
                  Conversations::Open(options.conversations, options.conversation_limits, options.tell));
     const auto responses =
         options.conversations.empty() ? std::filesystem::path() : options.conversations / "responses";
     SKALD_ASSIGN(service->responses_, Conversations::Open(responses, options.response_limits, options.tell));
     SKALD_ASSIGN(service->model_, ModelService::Start(std::move(model), options.model));
+    for (const auto& [alias, name] : options.aliases) {
+      if (service->model_->FindModel(name) != nullptr) continue;
+      return Fail(ErrorCode::kInvalidArgument, "--alias " + alias + ": there is no model '" + name + "' here");
+    }
     return service;
   });
+}
+
+const NamedModel* Service::FindModel(std::string_view name) const {
+  const std::vector<NamedModel>& ours = model_->named_models();
+  if (name.empty() || name == kDefaultModel) return &ours[0];
+  if (const auto alias = aliases_.find(name); alias != aliases_.end()) name = alias->second;
+  const NamedModel* const found = model_->FindModel(name);
+  return found == nullptr && ours.size() == 1 && !has_strict_names_ ? &ours[0] : found;
+}
+
+Json Service::WithSystem(const Json& messages) const {
+  if (system_.empty() || (!messages.empty() && messages[0]["role"] == "system")) return messages;
+  Json all = Json::array({Json{{"role", "system"}, {"content", system_}}});
+  for (const Json& message : messages) all.push_back(message);
+  return all;
 }
 
 void Service::Forget(const std::string& tenant, const Conversation& conversation) {
   std::vector<JsonValue> others;
   for (Conversation& other : conversations_->Relatives(tenant, conversation)) {
-    others.push_back(JsonValueOf(std::move(other.messages)));
+    others.push_back(JsonValueOf(WithSystem(other.messages)));
   }
-  model_->Forget(JsonValueOf(conversation.messages), others, SaltOf(tenant, conversation));
+  model_->Forget(JsonValueOf(WithSystem(conversation.messages)), others, SaltOf(tenant, conversation));
 }
 
 void Service::WriteMetrics(std::string& out) const {

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,6 +27,10 @@ struct ServiceOptions {
   std::filesystem::path conversations = {};  // folder of what was said; empty: in memory
   ConversationLimits conversation_limits = {}, response_limits = {};
   Conversations::Tell tell = {};  // gets warnings for people
+  // Whether names of models that are not served are refused where one model is served, too.
+  bool has_strict_names = false;
+  std::map<std::string, std::string, std::less<>> aliases = {};  // other names of models
+  std::string system = {};  // the system's message of chats that have none; empty: none
 };
 
 // Safe for concurrent calls.
@@ -41,6 +47,13 @@ class Service {
   // The conversations of OpenAI's responses, by the responses' ids.
   Conversations& responses() { return *responses_; }
 
+  // The model that clients mean by a name, or null; valid as long as this. Where one model is served, that is it unless
+  // names are strict.
+  const NamedModel* FindModel(std::string_view name) const;
+
+  // A chat as the model is shown it: with the server's own system message, if it has none.
+  Json WithSystem(const Json& messages) const;
+
   // Forgets how a deleted conversation was spelled and computed, but for what others of the tenant begin with too.
   void Forget(const std::string& tenant, const Conversation& conversation);
 
@@ -48,9 +61,16 @@ class Service {
   void WriteMetrics(std::string& out) const;
 
  private:
-  explicit Service(int64_t started) : started_(started) {}
+  Service(int64_t started, const ServiceOptions& options)
+      : started_(started),
+        has_strict_names_(options.has_strict_names),
+        aliases_(options.aliases),
+        system_(options.system) {}
 
   const int64_t started_;
+  const bool has_strict_names_;
+  const std::map<std::string, std::string, std::less<>> aliases_;
+  const std::string system_;
   std::unique_ptr<Conversations> conversations_, responses_;
   std::unique_ptr<ModelService> model_;
 };

@@ -138,15 +138,9 @@ void AddRuntimeOptions(CLI::App& command, const std::string& default_cache, Opti
       ->group(group);
 }
 
-void AddSamplingOptions(CLI::App& command, Options& options) {
+// How tokens are drawn.
+void AddSamplerOptions(CLI::App& command, Options& options) {
   const char* const group = "Sampling";
-  command
-      .add_option("-n,--max-tokens", options.max_tokens,
-                  "Most tokens of one text or answer (default: of a text " + std::to_string(kTextTokens) +
-                      ", of an\nanswer as many as the context has room for)")
-      ->check(Within(1, kMaxTokens))
-      ->type_name("X")
-      ->group(group);
   const auto add = [&]<class T>(const char* name, T SamplerSettings::*member, const char* help) {
     const auto choose = [&options, member](const T& value) {
       options.sampling.push_back([member, value](SamplerSettings& sampler) { sampler.*member = value; });
@@ -163,8 +157,29 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
   add("--repetition-penalty", &Settings::repetition_penalty, "Logits of recent tokens are divided by X");
   add("--presence-penalty", &Settings::presence_penalty, "X is taken from logits of recent tokens (default: 0)");
   add("--frequency-penalty", &Settings::frequency_penalty, "The same, for each occurrence (default: 0)");
-  add("--penalty-window", &Settings::penalty_window, "How many tokens count as recent (default: 64)")
-      ->check(Within(0, kMaxTokens));
+}
+
+void AddSamplingOptions(CLI::App& command, Options& options) {
+  const char* const group = "Sampling";
+  command
+      .add_option("-n,--max-tokens", options.max_tokens,
+                  "Most tokens of one text or answer (default: of a text " + std::to_string(kTextTokens) +
+                      ", of an\nanswer as many as the context has room for)")
+      ->check(Within(1, kMaxTokens))
+      ->type_name("X")
+      ->group(group);
+  AddSamplerOptions(command, options);
+  command
+      .add_option_function<size_t>(
+          "--penalty-window",
+          [&options](size_t tokens) {
+            options.sampling.push_back([tokens](SamplerSettings& sampler) { sampler.penalty_window = tokens; });
+          },
+          "How many tokens count as recent (default: 64)")
+      ->check(Given())
+      ->check(Within(0, kMaxTokens))
+      ->type_name("X")
+      ->group(group);
   command
       .add_option_function<std::vector<std::string>>(
           "--logit-bias",
@@ -340,6 +355,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   CLI::App& serve = *app.add_subcommand("serve", "Serve a model over HTTP: OpenAI's and Anthropic's APIs, and a page");
   AddModelOptions(serve, "what the model suggests", options);
   AddServeOptions(serve, options);
+  serve.add_option("--system", options.system, "What the model is told in chats that do not tell it anything")
+      ->type_name("TEXT")
+      ->group("Chats");
+  AddSamplerOptions(serve, options);
   AddLoadOptions(serve, options);
   AddRanks(serve, options, "Running");
   AddRuntimeOptions(serve, "a quarter of the machine's memory", options);

@@ -64,6 +64,10 @@ struct ServeOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8080;
   std::string model_name;                                               // by which clients call it; empty: its own
+  std::vector<std::pair<std::string, std::string>> aliases;             // other names of models
+  std::string log_format;                                               // of the access log; empty: none
+  bool has_strict_names = false;                                        // others are refused, if it is alone too
+  bool has_strict_fields = false;                                       // unknown fields of requests are refused
   std::vector<std::pair<std::string, std::filesystem::path>> adapters;  // that clients may ask for by name
   std::filesystem::path certificate, private_key;                       // for TLS; both or none
   std::filesystem::path api_keys;                                       // empty: any client may use it

@@ -50,6 +50,16 @@ void AddAddressOptions(CLI::App& command, ServeOptions& serve) {
 
 void AddAccessOptions(CLI::App& command, ServeOptions& serve) {
   const char* const group = "Access";
+  command
+      .add_flag("--strict", serve.has_strict_fields,
+                "Refuse requests with fields that this server does not know,\ninstead of ignoring these")
+      ->group(group);
+  command
+      .add_option("--log-format", serve.log_format,
+                  "Write a line for each request to stderr, without its text:\ntext, or json (default: none)")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("NAME")
+      ->group(group);
   command.add_option("--api-keys", serve.api_keys, "File of keys, one of which clients must send")
       ->type_name("FILE")
       ->group(group);
@@ -177,6 +187,20 @@ void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {
   const char* const group = "Model";
   command.add_option("--model-name", serve.model_name, "What clients call the model (default: its own name)")
       ->type_name("NAME")
+      ->group(group);
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--alias",
+          [&serve](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) serve.aliases.push_back(ParsePair("--alias", "ALIAS=NAME", text));
+          },
+          "Another name of a model. Repeatable")
+      ->type_name("ALIAS=NAME")
+      ->type_size(1)
+      ->group(group);
+  command
+      .add_flag("--strict-model-names", serve.has_strict_names,
+                "Refuse requests for other models, where one model is\nserved too")
       ->group(group);
   command
       .add_option_function<std::vector<std::string>>(

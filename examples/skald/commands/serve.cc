@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -135,8 +136,10 @@ uint64_t CacheBytes(const RuntimeConfig& runtime) {
 }
 
 RuntimeConfig ServedRuntime(const Options& options, const ModelInfo& info) {
-  RuntimeConfig runtime = RuntimeOf(options, info);
-  runtime.cache_bytes = CacheBytes(runtime);
+  const uint64_t cache_bytes = CacheBytes(options.runtime);
+  RuntimeConfig runtime = ConversationRuntime(info, options.runtime, cache_bytes);
+  runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
+  runtime.cache_bytes = cache_bytes;
   if (options.serve.prompt_lookup) runtime.rewind_tokens = 8;
   return runtime;
 }
@@ -209,6 +212,9 @@ Result<std::shared_ptr<serve::Service>> StartService(const Options& options, con
   service.response_limits = LimitsOf(options.serve, options.serve.response_bytes, options.serve.response_seconds);
   service.response_limits.when_full = serve::ConversationLimits::WhenFull::kDropOldest;
   service.tell = [](const std::string& message) { Warn(message); };
+  service.has_strict_names = options.serve.has_strict_names;
+  service.aliases = {options.serve.aliases.begin(), options.serve.aliases.end()};
+  service.system = options.system;
   SKALD_ASSIGN(auto started, serve::Service::Start(std::move(model), service));
   return std::shared_ptr<serve::Service>(std::move(started));
 }
@@ -261,6 +267,14 @@ Result<serve::RouterOptions> RouterOptionsOf(const ServeOptions& options, const 
   }
   router.more_metrics = [&stores](std::string& out) { WriteStoreMetrics(stores, out); };
   router.stall_seconds = options.stall_seconds;
+  router.has_strict_fields = options.has_strict_fields;
+  if (!options.log_format.empty()) {
+    router.on_answered = [is_json = options.log_format == "json"](const serve::AnsweredRequest& request) {
+      const std::string line = (is_json ? serve::JsonLineOf(request) : serve::TextLineOf(request)) + "\n";
+      (void)std::fwrite(line.data(), 1, line.size(), stderr);
+    };
+  }
+  router.tell = [](const std::string& message) { Note(message); };
   router.more_stores = [&stores](std::map<std::string, bool>& answers) { TellOfRedis(stores, answers); };
   return router;
 }
@@ -327,7 +341,8 @@ Result<int> RunServe(const Options& options) {
   service = std::move(started);
   SKALD_TRY(CatchSignals());
   router.SetService(service);
-  Note("serving " + service->model().served().name + " at " + url);
+  Note("serving " + service->model().served().name + " at " + url + " with a context of " +
+       std::to_string(service->model().context()) + " tokens; --max-context sets it");
   constexpr int kNoDescriptor = -1;
   (void)WaitForInput(kNoDescriptor);  // for a signal
   Note("ending: answers have " + std::to_string(wanted.grace_seconds) + " seconds");

@@ -76,7 +76,7 @@ class RunningServer {
 // Serves a model that knows tools on a free port. `keys` are the lines of a file of API keys.
 export async function startServer({keys} = {}) {
   const folder = makeToolModel();
-  const given = ['serve', '--port', '0', '--no-packed-cache', '--model', folder, '--model-name', kModelName, '--max-context', '2048'];
+  const given = ['serve', '--port', '0', '--no-packed-cache', '--model', folder, '--model-name', kModelName, '--max-context', '2048', '--strict-model-names'];
   if (keys) {
     const file = path.join(folder, 'keys.txt');
     fs.writeFileSync(file, keys.join('\n') + '\n');

@@ -76,7 +76,7 @@ class AnswerExchange final : public Exchange {
  public:
   // `samples` and `prompt_tokens` are of each prompt and of all.
   AnswerExchange(const Call& call, Submitted submitted, uint32_t samples, uint64_t prompt_tokens,
-                 const OutputReading& reading, bool is_stream, std::unique_ptr<Dialect> dialect,
+                 const OutputReading& reading, bool is_stream, bool is_silent, std::unique_ptr<Dialect> dialect,
                  std::array<CountedAnswers, 2> counted, std::function<void(const std::vector<Choice>&)> on_end)
       : metrics_(call.metrics),
         counted_(std::move(counted)),
@@ -86,6 +86,7 @@ class AnswerExchange final : public Exchange {
         samples_(samples),
         prompt_tokens_(prompt_tokens),
         is_stream_(is_stream),
+        is_silent_(is_silent),
         dialect_(std::move(dialect)),
         on_end_(std::move(on_end)),
         choices_(submitted_.tickets.size() * samples) {
@@ -138,6 +139,7 @@ class AnswerExchange final : public Exchange {
   void Take(size_t prompt, Event event, std::string& out) {
     const auto index = static_cast<uint32_t>(prompt * samples_ + event.sample);
     Choice& choice = choices_[index];
+    if (is_silent_) Silence(event);
     OutputParser& parser = *parsers_[index];
     std::vector<OutputPart> parts = parser.Push(event.text);
     if (event.finish) {
@@ -158,6 +160,18 @@ class AnswerExchange final : public Exchange {
       out += dialect_->Add({index, choice, std::move(parts), std::move(event.tokens)});
     }
     if (choice.finish && !HasFailed(choice)) out += dialect_->EndChoice(index, choice);
+  }
+
+  // Takes the token away that is computed because the engine draws at least one.
+  static void Silence(Event& event) {
+    event.text.clear();
+    event.tokens.clear();
+    event.usage.generated_tokens = 0;
+    event.stop_string.reset();
+    if (event.finish == FinishReason::kEndToken || event.finish == FinishReason::kStopString ||
+        event.finish == FinishReason::kFilter) {
+      event.finish = FinishReason::kMaxTokens;
+    }
   }
 
   static void Add(const OutputPart& part, Choice& choice) {
@@ -198,7 +212,7 @@ class AnswerExchange final : public Exchange {
   std::vector<bool> is_finished_;
   const uint32_t samples_;
   const uint64_t prompt_tokens_;
-  const bool is_stream_;
+  const bool is_stream_, is_silent_;
   const std::unique_ptr<Dialect> dialect_;
   const std::function<void(const std::vector<Choice>&)> on_end_;
   std::vector<std::unique_ptr<OutputParser>> parsers_;
@@ -251,14 +265,16 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> req
   CheckMemory(requests[0], answers);
   std::array<CountedAnswers, 2> counted = CountAnswers(call, answers);
   uint64_t prompt_tokens = 0;
+  const bool is_silent = requests[0].max_tokens == 0u;
   Submitted submitted(call.service, requests.size());
   for (Request& request : requests) {
     call.StopIfAbandoned();
     request.tenant = call.tenant.name;
     request.digest_logits = true;
-    request.special_text = reading.format.needs_special_text();
+    if (reading.format.needs_special_text()) request.special_text = true;
     const uint64_t tokens = request.prompt.size();
     prompt_tokens += tokens;
+    if (is_silent) request.max_tokens = 1;
     // Clients that do not know the size of the context ask for more than it has: an answer ends when the context is
     // full.
     if (request.max_tokens && tokens + *request.max_tokens > call.service->model().context())
@@ -273,7 +289,19 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> req
     submitted.tickets.push_back(*std::move(ticket));
   }
   return std::make_unique<AnswerExchange>(call, std::move(submitted), samples, prompt_tokens, reading, is_stream,
-                                          std::move(dialect), std::move(counted), std::move(on_end));
+                                          is_silent, std::move(dialect), std::move(counted), std::move(on_end));
+}
+
+Json Dialect::OwnJson(const std::vector<Choice>& choices) const {
+  const AnswerUsage usage = UsageOf(choices);
+  Json own = {
+      {"digest", DigestOf(choices)}, {"first_token_seconds", usage.first_token_seconds}, {"seconds", usage.seconds}};
+  TellIgnored(own);
+  return own;
+}
+
+void Dialect::TellIgnored(Json& own) const {
+  if (!ignored_.empty()) own["ignored"] = ignored_;
 }
 
 std::string ServerSentEvent(const Json& data, std::string_view name) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/api/call.h"
@@ -52,6 +53,8 @@ std::string ServerSentEvent(const Json& data, std::string_view name = {});
 // How an API writes answers. Each function returns bytes of a stream, whole events.
 class Dialect {
  public:
+  // `ignored` are the fields of the request that were not done.
+  explicit Dialect(std::vector<std::string> ignored = {}) : ignored_(std::move(ignored)) {}
   virtual ~Dialect() = default;
   virtual std::string Begin(uint64_t /*prompt_tokens*/) { return {}; }
   virtual std::string Add(const ChoiceNews& news) = 0;
@@ -61,6 +64,15 @@ class Dialect {
   // The answer of a client that wants no stream.
   virtual Json Whole(const std::vector<Choice>& choices) = 0;
   virtual Json ErrorJson(const ApiError& error) = 0;
+
+ protected:
+  // The facts that only this server tells.
+  Json OwnJson(const std::vector<Choice>& choices) const;
+  // Adds the fields that were not done, if there are any, to the facts that only this server tells.
+  void TellIgnored(Json& own) const;
+
+ private:
+  const std::vector<std::string> ignored_;
 };
 
 // Submits requests that differ in their prompts, and answers them as one: the choices of the first prompt, then those

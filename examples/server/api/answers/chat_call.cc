@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/api/answers/plain_messages.h"
 #include "server/api/answers/turn.h"
 #include "server/api/request/entity_tag.h"
 #include "server/api/request/messages.h"
+#include "server/api/request/sampling.h"
 #include "skald/base/json/json_value_tree.h"
 #include "skald/open/chat.h"
 #include "skald/open/tools/answer_filter.h"
@@ -17,28 +19,43 @@ namespace skald::serve {
 namespace {
 
 // The whole chat, as the template takes it.
-Chat ChatOf(const ChatCall& call) {
+Chat ChatOf(const Service& service, const ChatCall& call) {
   Chat chat;
-  TreeOf(chat.messages) = call.messages;
+  TreeOf(chat.messages) = service.WithSystem(call.messages);
   if (!call.tools.tools.empty()) TreeOf(chat.tools) = ToolsForTemplate(call.tools);
   TreeOf(chat.variables) = call.variables;
+  if (!call.documents.is_null()) TreeOf(chat.documents) = call.documents;
   chat.continue_final_message = call.continues;
+  chat.add_generation_prompt = call.add_generation_prompt;
   chat.options = RenderOptionsNow();
   return chat;
 }
 
-std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat, const Chat& whole) {
+// The ids of a chat, whose messages become those that the template takes.
+std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat, Chat& whole) {
   ModelService& model = call.service->model();
   call.StopIfAbandoned();
-  return Take(EncodePrompt(model.served().text, whole, model.transcripts(), chat.salt.value_or(call.tenant.name)),
-              chat.path);
+  const std::string salt = chat.salt.value_or(call.tenant.name);
+  auto ids = EncodePrompt(model.served().text, whole, model.transcripts(), salt);
+  if (!ids && ids.error().code == skald::ErrorCode::kInvalidArgument) {
+    for (Json& messages : PlainerMessages(TreeOf(whole.messages))) {
+      call.StopIfAbandoned();
+      Chat plainer = whole;
+      TreeOf(plainer.messages) = std::move(messages);
+      auto others = EncodePrompt(model.served().text, plainer, model.transcripts(), salt);
+      if (!others) continue;
+      whole = std::move(plainer);
+      return *std::move(others);
+    }
+  }
+  return Take(std::move(ids), chat.path);
 }
 
 // Gives the request the chat's prompt, and the positions from which other chats are likely to go on. Thrown: that it is
 // certain to have more tokens than fit.
 void SetPrompt(const Call& call, const ChatCall& chat, Request& request) {
   const ModelService& model = call.service->model();
-  Chat whole = ChatOf(chat);
+  Chat whole = ChatOf(*call.service, chat);
   whole.most_ids = model.context();
   request.prompt = PromptOf(call, chat, whole);
   call.StopIfAbandoned();
@@ -48,9 +65,17 @@ void SetPrompt(const Call& call, const ChatCall& chat, Request& request) {
 
 std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& chat, const Request& request,
                                             bool begins_thinking) {
+  const AnswerForm& form = chat.form;
+  if (form.grammar) {
+    if (chat.tools.may_call()) throw ApiError{400, "'" + form.field + "' has no room for calls of tools", form.field};
+    if (begins_thinking) {
+      throw ApiError{400, "'" + form.field + "' has no room for the thought that the prompt begins", form.field};
+    }
+    return Take(call.service->model().FilterOfGrammar(*form.grammar), form.field);
+  }
   AnswerRules rules = {.tools = chat.tools, .begins_thinking = begins_thinking};
-  if (chat.schema) rules.schema = chat.schema->is_null() ? std::string() : Dump(*chat.schema);
-  return Take(call.service->model().FilterOf(std::move(rules), request), chat.schema ? "response_format" : "tools");
+  if (form.schema) rules.schema = form.schema->is_null() ? std::string() : Dump(*form.schema);
+  return Take(call.service->model().FilterOf(std::move(rules), request), form.schema ? form.field : "tools");
 }
 
 void CheckTools(const Call& call, const ChatCall& chat) {
@@ -114,7 +139,7 @@ void Remember(Service& service, const std::string& tenant, const ChatCall& chat,
   if (is_empty) return;
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
   for (const SampledToken& token : choice.tokens) ids.push_back(token.id);
-  service.model().transcripts().Remember(JsonValueOf(std::move(messages)), chat.salt.value_or(tenant), ids);
+  service.model().transcripts().Remember(JsonValueOf(service.WithSystem(messages)), chat.salt.value_or(tenant), ids);
 }
 
 }  // namespace
@@ -141,8 +166,9 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   const ModelText& text = call.service->model().served().text;
   const bool begins_thinking = BeginsThinking(text.tokenizer, text.output, request.prompt);
   request.filter = FilterOf(call, chat, request, begins_thinking);
+  SetLeastTokens(chat.least_tokens, call, request);
   const OutputReading reading = {text.output, chat.tools, begins_thinking,
-                                 /*is_text_or_calls=*/chat.schema.has_value(), chat.continues};
+                                 /*is_text_or_calls=*/!chat.form.is_any(), chat.continues};
   const bool is_stream = chat.is_stream;
   std::shared_ptr<Turn> turn;
   if (conversation) {
@@ -160,25 +186,12 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
 size_t CountPromptTokens(const Call& call, ChatCall chat) {
   CheckTools(call, chat);
   Continue(call, chat);
-  return PromptOf(call, chat, ChatOf(chat)).size();
+  Chat whole = ChatOf(*call.service, chat);
+  return PromptOf(call, chat, whole).size();
 }
 
-void ReadResponseFormat(JsonReader& reader, std::string_view name, ChatCall& chat) {
-  auto format = reader.Object(name);
-  if (!format) return;
-  const auto type = format->OneOf("type", {"text", "json_object", "json_schema"}).value_or("text");
-  if (type == "json_object") chat.schema = Json();
-  if (type == "json_schema") {
-    // Chat completions have the schema in an object of its own, responses beside the type.
-    auto nested = format->Object("json_schema");
-    JsonReader& holder = nested ? *nested : *format;
-    holder.Ignore({"name", "description", "strict"});
-    auto schema = holder.Object("schema");
-    if (!schema) holder.Fail("schema", "a JSON Schema");
-    chat.schema = schema->json();
-    if (nested) nested->Finish();
-  }
-  format->Finish();
+bool ReadThinking(JsonReader& thinking) {
+  return thinking.OneOf("type", {"enabled", "disabled", "adaptive"}).value_or("disabled") != "disabled";
 }
 
 }  // namespace skald::serve

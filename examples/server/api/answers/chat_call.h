@@ -5,6 +5,7 @@
 #ifndef SKALD_EXAMPLES_SERVER_API_ANSWERS_CHAT_CALL_H_
 #define SKALD_EXAMPLES_SERVER_API_ANSWERS_CHAT_CALL_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "server/api/answers/answer.h"
 #include "server/api/call.h"
+#include "server/api/request/answer_form.h"
 #include "server/api/request/json_reader.h"
 #include "skald/engine/requests/request.h"
 #include "skald/open/tools/tools.h"
@@ -24,9 +26,12 @@ struct ChatCall {
   Json messages = Json::array();  // as ReadMessages returns them
   ToolList tools = {};
   Json variables = Json::object();               // of the chat template
-  std::optional<Json> schema = {};               // that the answer must fit; null: any object of JSON
+  Json documents = {};                           // of it, too; null: none
+  AnswerForm form = {};                          // that the answer must have
+  uint32_t least_tokens = 0;                     // of the answer
   std::optional<std::string> conversation = {};  // the messages go on from
   bool continues = false;                        // the answer goes on with the last message
+  bool add_generation_prompt = true;             // the prompt ends where the answer begins
   std::optional<std::string> salt = {};          // whose state it shares, where that is not all of its tenant's
   bool is_stream = false;
   Request request = {};                                        // without its prompt
@@ -42,8 +47,8 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
 // The number of tokens of its prompt.
 size_t CountPromptTokens(const Call& call, ChatCall chat);
 
-// Reads OpenAI's response_format, or the `format` of its responses.
-void ReadResponseFormat(JsonReader& reader, std::string_view name, ChatCall& chat);
+// Reads Anthropic's `thinking`, which others took over: whether the model shall think.
+bool ReadThinking(JsonReader& thinking);
 
 // The answer as a message, as ReadMessages returns them.
 Json MessageOf(const Choice& choice);

@@ -19,8 +19,8 @@ namespace {
 
 class MessageDialect final : public Dialect {
  public:
-  MessageDialect(std::string model, std::vector<std::string> stops)
-      : model_(std::move(model)), stops_(std::move(stops)) {}
+  MessageDialect(std::string model, std::vector<std::string> stops, std::vector<std::string> ignored)
+      : Dialect(std::move(ignored)), model_(std::move(model)), stops_(std::move(stops)) {}
 
   // How much of the prompt was cached is known at the end.
   std::string Begin(uint64_t prompt_tokens) override {
@@ -140,55 +140,110 @@ class MessageDialect final : public Dialect {
 };
 
 // A content of blocks as messages in OpenAI's form: results of tools are messages of their own.
-void ReadBlocks(const std::string& role, const Json& content, const std::string& path, Json& messages) {
-  Json message = {{"role", role}, {"content", ""}};
-  bool has_content = false;
-  for (size_t i = 0; i < content.size(); ++i) {
-    JsonReader block(content[i], path + "[" + std::to_string(i) + "]");
-    const std::string type = block.NeedString("type");
-    block.Ignore({"cache_control", "citations"});
+class BlockReader {
+ public:
+  BlockReader(const std::string& role, Json& messages, RequestNotes& notes)
+      : role_(role), messages_(messages), notes_(notes), message_({{"role", role}, {"content", ""}}) {}
+
+  void Read(const Json& content, const std::string& path) {
+    for (size_t i = 0; i < content.size(); ++i) ReadOne(content[i], path + "[" + std::to_string(i) + "]");
+    if (has_content_) messages_.push_back(std::move(message_));
+  }
+
+ private:
+  void ReadOne(const Json& json, const std::string& path) {
+    const std::string type = JsonReader(json, path).NeedString("type");
+    JsonReader block(json, path, SchemaOf(type), &notes_);
+    (void)block.Any("type");
     if (type == "text") {
-      message["content"].get_ref<std::string&>() += block.NeedString("text");
-      has_content = true;
-    } else if (type == "tool_use" && role == "assistant") {
-      const Json* const input = block.Any("input");
-      message["tool_calls"].push_back(
-          {{"type", "function"},
-           {"function", {{"name", block.NeedString("name")}, {"arguments", input == nullptr ? "{}" : input->dump()}}},
-           {"id", block.NeedString("id")}});
-      has_content = true;
-    } else if (type == "tool_result" && role == "user") {
-      const Json* const result = block.Any("content");
-      block.Ignore({"is_error"});
-      messages.push_back({{"role", "tool"},
-                          {"tool_call_id", block.NeedString("tool_use_id")},
-                          {"content", result == nullptr ? "" : ReadContent(*result, block.PathOf("content"))}});
-    } else if ((type == "thinking" || type == "redacted_thinking") && role == "assistant") {
-      continue;  // what was thought before is not read again
+      AddText(block.NeedString("text"));
+    } else if (type == "tool_use" && role_ == "assistant") {
+      AddCall(block);
+    } else if (type == "tool_result" && role_ == "user") {
+      AddResult(block);
+    } else if (type == "document") {
+      AddDocument(block);
+    } else if ((type == "thinking" || type == "redacted_thinking") && role_ == "assistant") {
+      return;  // what was thought before is not read again
+    } else if (IsOfServer(type) && !notes_.is_strict()) {
+      return notes_.AddIgnored(block.PathOf("type") + "=" + type);
     } else {
-      block.Fail("type", role == "user" ? "'text' or 'tool_result': this model reads only text"
-                                        : "'text', 'tool_use' or 'thinking'");
+      block.Fail("type", role_ == "user" ? "'text' or 'tool_result': this model reads only text"
+                                         : "'text', 'tool_use' or 'thinking'");
     }
     block.Finish();
   }
-  if (has_content) messages.push_back(std::move(message));
-}
+
+  static std::string SchemaOf(const std::string& type) {
+    if (type == "tool_use") return "ToolUseBlock";
+    if (type == "tool_result") return "ToolResultBlock";
+    return type == "document" ? "DocumentBlock" : "TextBlock";
+  }
+
+  // Blocks about tools that Anthropic's servers run: no model here saw them run.
+  static bool IsOfServer(const std::string& type) {
+    return type == "server_tool_use" || type == "mcp_tool_use" || type == "container_upload" || type == "compaction" ||
+           (type.ends_with("_tool_result") && type != "tool_result");
+  }
+
+  void AddText(const std::string& text) {
+    message_["content"].get_ref<std::string&>() += text;
+    has_content_ = true;
+  }
+
+  void AddCall(JsonReader& block) {
+    const Json* const input = block.Any("input");
+    message_["tool_calls"].push_back(
+        {{"type", "function"},
+         {"function", {{"name", block.NeedString("name")}, {"arguments", input == nullptr ? "{}" : input->dump()}}},
+         {"id", block.NeedString("id")}});
+    has_content_ = true;
+  }
+
+  void AddResult(JsonReader& block) {
+    const Json* const result = block.Any("content");
+    messages_.push_back({{"role", "tool"},
+                         {"tool_call_id", block.NeedString("tool_use_id")},
+                         {"content", result == nullptr ? "" : ReadContent(*result, block.PathOf("content"), &notes_)}});
+  }
+
+  void AddDocument(JsonReader& block) {
+    auto source = block.Object("source");
+    if (!source) block.Fail("source", "an object with a text");
+    const std::string type = source->NeedString("type");
+    if (type == "text") {
+      AddText(source->NeedString("data"));
+    } else if (const Json* const content = type == "content" ? source->Any("content") : nullptr) {
+      AddText(ReadContent(*content, source->PathOf("content"), &notes_));
+    } else {
+      source->Fail("type", "'text' or 'content': this model reads only text");
+    }
+    source->Finish();
+  }
+
+  const std::string& role_;
+  Json& messages_;
+  RequestNotes& notes_;
+  Json message_;
+  bool has_content_ = false;
+};
 
 Json ReadAnthropicMessages(JsonReader& reader) {
+  RequestNotes& notes = *reader.notes();
   Json messages = Json::array();
   if (const Json* const system = reader.Any("system")) {
-    messages.push_back({{"role", "system"}, {"content", ReadContent(*system, "system")}});
+    messages.push_back({{"role", "system"}, {"content", ReadContent(*system, "system", &notes)}});
   }
   const Json& list = reader.NeedArray("messages");
   for (size_t i = 0; i < list.size(); ++i) {
-    JsonReader message(list[i], "messages[" + std::to_string(i) + "]");
-    const auto role = message.OneOf("role", {"user", "assistant"});
+    JsonReader message(list[i], "messages[" + std::to_string(i) + "]", "AnthropicMessage", &notes);
+    const auto role = message.OneOf("role", {"user", "assistant", "system"});
     const Json* const content = message.Any("content");
     if (!role || content == nullptr) message.Fail(role ? "content" : "role", "that of a message");
-    if (content->is_array()) {
-      ReadBlocks(*role, *content, message.PathOf("content"), messages);
+    if (content->is_array() && *role != "system") {
+      BlockReader(*role, messages, notes).Read(*content, message.PathOf("content"));
     } else {
-      messages.push_back({{"role", *role}, {"content", ReadContent(*content, message.PathOf("content"))}});
+      messages.push_back({{"role", *role}, {"content", ReadContent(*content, message.PathOf("content"), &notes)}});
     }
     message.Finish();
   }
@@ -209,13 +264,17 @@ ChatCall ReadChat(JsonReader& reader, const Call& call) {
   chat.model = ReadModel(reader, call);
   chat.messages = ReadAnthropicMessages(reader);
   chat.continues = IsPrefilled(chat.messages);
-  chat.tools = ReadTools(reader, kAnthropicTools);
+  chat.tools = ReadTools(reader, kAnthropicTools).list;
   if (auto thinking = reader.Object("thinking")) {
-    const auto type = thinking->OneOf("type", {"enabled", "disabled", "adaptive"}).value_or("disabled");
-    chat.variables["enable_thinking"] = type != "disabled";
-    thinking->Ignore({"budget_tokens"});
+    chat.variables["enable_thinking"] = ReadThinking(*thinking);
     thinking->Finish();
   }
+  if (auto output = reader.Object("output_config")) {
+    if (const auto effort = output->String("effort")) chat.variables["reasoning_effort"] = *effort;
+    ReadResponseFormat(*output, "format", chat.form);
+    output->Finish();
+  }
+  ReadResponseFormat(reader, "output_format", chat.form);
   return chat;
 }
 
@@ -223,29 +282,27 @@ ChatCall ReadChat(JsonReader& reader, const Call& call) {
 
 Answer Messages(const Call& call) {
   const Json body = ParseJson(call.http.body);
-  JsonReader reader(body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "MessageRequest", &notes);
   ChatCall chat = ReadChat(reader, call);
-  ReadSampling(reader, call, chat.request, "stop_sequences");
+  chat.least_tokens = ReadSampling(reader, call, chat.request, "stop_sequences");
   if (chat.request.samples != 1) reader.Fail("n", "nothing: a message is one answer");
-  const auto most = reader.Integer("max_tokens", 1, kMostRequestTokens);
+  const auto most = ReadMostTokens(reader, {"max_tokens"});
   if (!most) reader.Fail("max_tokens", "the most tokens of the answer");
   SetMostTokens(most, call, chat.request);
   chat.is_stream = reader.Bool("stream").value_or(false);
-  reader.Ignore({"metadata", "service_tier", "cache_control"});
-  reader.Refuse("container", "there are none here");
-  reader.Refuse("mcp_servers", "tools are called by the client", {Json::array()});
   reader.Finish();
-  auto dialect = std::make_unique<MessageDialect>(chat.model.name, chat.request.stop_strings);
+  auto dialect = std::make_unique<MessageDialect>(chat.model.name, chat.request.stop_strings, notes.ignored());
   return AnswerChat(call, std::move(chat), std::move(dialect));
 }
 
 Answer CountTokens(const Call& call) {
   const Json body = ParseJson(call.http.body);
-  JsonReader reader(body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "CountRequest", &notes);
   ChatCall chat = ReadChat(reader, call);
-  reader.Ignore({"metadata", "cache_control"});
   reader.Finish();
-  return JsonAnswer({{"input_tokens", CountPromptTokens(call, std::move(chat))}});
+  return JsonAnswer({{"input_tokens", CountPromptTokens(call, std::move(chat))}}, notes);
 }
 
 }  // namespace skald::serve

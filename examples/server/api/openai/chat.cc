@@ -19,8 +19,9 @@ namespace {
 
 class ChatDialect final : public OpenAiDialect {
  public:
-  ChatDialect(std::string model, std::shared_ptr<const TokenVocabulary> vocabulary, bool with_usage)
-      : OpenAiDialect(NewId("chatcmpl"), std::move(model)),
+  ChatDialect(std::string model, std::shared_ptr<const TokenVocabulary> vocabulary, bool with_usage,
+              std::vector<std::string> ignored)
+      : OpenAiDialect(NewId("chatcmpl"), std::move(model), std::move(ignored)),
         vocabulary_(std::move(vocabulary)),
         with_usage_(with_usage) {}
 
@@ -112,35 +113,52 @@ class ChatDialect final : public OpenAiDialect {
   std::vector<bool> has_begun_;
 };
 
+// Reads the variables of the chat template, in the names that servers gave to them.
+void ReadVariables(JsonReader& reader, ChatCall& chat) {
+  if (const auto variables = reader.Object("chat_template_kwargs")) chat.variables = variables->json();
+  if (const auto thinks = reader.Bool("enable_thinking")) chat.variables["enable_thinking"] = *thinks;
+  if (auto thinking = reader.Object("thinking")) {
+    chat.variables["enable_thinking"] = ReadThinking(*thinking);
+    thinking->Finish();
+  }
+  if (auto reasoning = reader.Object("reasoning")) {
+    if (const auto thinks = reasoning->Bool("enabled")) chat.variables["enable_thinking"] = *thinks;
+    if (const auto effort = reasoning->String("effort")) chat.variables["reasoning_effort"] = *effort;
+    reasoning->Finish();
+  }
+  if (const auto effort = reader.String("reasoning_effort")) chat.variables["reasoning_effort"] = *effort;
+  if (const Json* const documents = reader.Array("documents")) chat.documents = *documents;
+  chat.continues = reader.Bool("continue_final_message").value_or(false);
+  chat.add_generation_prompt = reader.Bool("add_generation_prompt").value_or(true) && !chat.continues;
+}
+
 }  // namespace
 
 Answer ChatCompletions(const Call& call) {
   const Json body = ParseJson(call.http.body);
-  JsonReader reader(body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "ChatRequest", &notes);
   ChatCall chat;
   chat.model = ReadModel(reader, call);
-  ReadSampling(reader, call, chat.request);
-  const auto most = reader.Integer("max_completion_tokens", 1, kMostRequestTokens);
-  const auto older = reader.Integer("max_tokens", 1, kMostRequestTokens);
-  SetMostTokens(most ? most : older, call, chat.request);
+  chat.least_tokens = ReadSampling(reader, call, chat.request);
+  SetMostTokens(ReadMostTokens(reader, {"max_completion_tokens", "max_tokens", "n_predict"}), call, chat.request);
   chat.conversation = reader.String("conversation");
   const Json& messages = reader.NeedArray("messages");
   // A conversation may end with a message that has no answer yet.
-  if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages");
-  chat.tools = ReadTools(reader, kChatTools);
-  ReadResponseFormat(reader, "response_format", chat);
-  if (const auto variables = reader.Object("chat_template_kwargs")) chat.variables = variables->json();
-  if (auto effort = reader.String("reasoning_effort")) chat.variables["reasoning_effort"] = *effort;
+  if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages", &notes);
+  chat.tools = ReadTools(reader, kChatTools).list;
+  chat.form = ReadAnswerForm(reader);
+  ReadResponseFormat(reader, "response_format", chat.form);
+  ReadVariables(reader, chat);
   const bool with_logprobs = reader.Bool("logprobs").value_or(false);
   const auto top = reader.Integer("top_logprobs", 0, 20);
-  if (top && !with_logprobs) reader.Fail("logprobs", "true, as top_logprobs asks");
+  if (top && *top > 0 && !with_logprobs) reader.Fail("logprobs", "true, as top_logprobs asks");
   if (with_logprobs) chat.request.sampler.num_logprobs = static_cast<size_t>(top.value_or(0));
   chat.is_stream = reader.Bool("stream").value_or(false);
   const bool with_usage = ReadIncludeUsage(reader, chat.is_stream);
-  RefuseOpenAiFields(reader);
   reader.Finish();
   auto vocabulary = with_logprobs ? Take(call.service->model().NamedVocabulary()) : nullptr;
-  auto dialect = std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage);
+  auto dialect = std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage, notes.ignored());
   return AnswerChat(call, std::move(chat), std::move(dialect));
 }
 

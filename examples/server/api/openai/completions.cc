@@ -2,6 +2,10 @@
 //
 // Completions, the API of texts that go on: platform.openai.com/docs/api-reference/completions.
 
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +13,7 @@
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
 #include "server/api/openai/logprobs.h"
+#include "server/api/request/answer_form.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/texts.h"
 
@@ -16,6 +21,7 @@ namespace skald::serve {
 namespace {
 
 constexpr size_t kMostPrompts = 2048;
+constexpr uint32_t kUsualTokens = 16;  // of an answer, as OpenAI has it
 
 struct CompletionForm {
   struct Echo {
@@ -23,15 +29,17 @@ struct CompletionForm {
     int32_t first;  // token
   };
   std::vector<Echo> echoes = {};  // of the prompts, what comes before each one's answers; empty: nothing does
-  uint32_t samples = 1;           // of each prompt
+  uint32_t samples = 1;           // that are drawn for each prompt
+  uint32_t chosen = 1;            // of these, that are told: the likeliest
   std::shared_ptr<const TokenVocabulary> vocabulary = nullptr;  // null: no log-probabilities
   bool with_usage = false;
+  std::vector<std::string> ignored = {};  // fields of the request
 };
 
 class CompletionDialect final : public OpenAiDialect {
  public:
   CompletionDialect(std::string model, CompletionForm form)
-      : OpenAiDialect(NewId("cmpl"), std::move(model)), form_(std::move(form)) {}
+      : OpenAiDialect(NewId("cmpl"), std::move(model), form.ignored), form_(std::move(form)) {}
 
   std::string Add(const ChoiceNews& news) override {
     std::string text;
@@ -56,8 +64,8 @@ class CompletionDialect final : public OpenAiDialect {
   Json Whole(const std::vector<Choice>& choices) override {
     Json json = Head("text_completion");
     json["choices"] = Json::array();
-    for (size_t i = 0; i < choices.size(); ++i) {
-      json["choices"].push_back({{"index", i},
+    for (const size_t i : Chosen(choices)) {
+      json["choices"].push_back({{"index", json["choices"].size()},
                                  {"text", EchoOf(i) + choices[i].text},
                                  {"logprobs", LogprobsOf(choices, i)},
                                  {"finish_reason", FinishReasonOf(choices[i])}});
@@ -70,6 +78,27 @@ class CompletionDialect final : public OpenAiDialect {
  private:
   std::string EchoOf(size_t index) const {
     return form_.echoes.empty() ? "" : form_.echoes[index / form_.samples].text;
+  }
+
+  // The places of the choices that are told.
+  std::vector<size_t> Chosen(const std::vector<Choice>& choices) const {
+    std::vector<size_t> places;
+    for (size_t first = 0; first < choices.size(); first += form_.samples) {
+      std::vector<size_t> ranked(form_.samples);
+      std::iota(ranked.begin(), ranked.end(), first);
+      if (form_.chosen < form_.samples) {
+        std::ranges::stable_sort(ranked, std::greater(), [&](size_t i) { return MeanLogprob(choices[i]); });
+      }
+      places.insert(places.end(), ranked.begin(), ranked.begin() + form_.chosen);
+    }
+    return places;
+  }
+
+  static double MeanLogprob(const Choice& choice) {
+    if (choice.tokens.empty()) return -std::numeric_limits<double>::infinity();
+    double sum = 0.0;
+    for (const SampledToken& token : choice.tokens) sum += static_cast<double>(token.logprob.value_or(0.0f));
+    return sum / static_cast<double>(choice.tokens.size());
   }
 
   // Those of its prompt are told with the first of the prompt's answers.
@@ -115,29 +144,32 @@ class CompletionDialect final : public OpenAiDialect {
   std::vector<bool> has_begun_;
 };
 
-std::shared_ptr<const TokenFilter> ReadGrammar(const Call& call, JsonReader& reader) {
-  const auto text = reader.String("grammar");
-  return text ? Take(call.service->model().FilterOfGrammar(*text), "grammar") : nullptr;
+std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const AnswerForm& form, const Request& request) {
+  if (form.grammar) return Take(call.service->model().FilterOfGrammar(*form.grammar), form.field);
+  if (!form.schema) return nullptr;
+  const AnswerRules rules = {.schema = form.schema->is_null() ? std::string() : Dump(*form.schema)};
+  return Take(call.service->model().FilterOf(rules, request), form.field);
 }
 
 }  // namespace
 
 Answer Completions(const Call& call) {
   const Json body = ParseJson(call.http.body);
-  JsonReader reader(body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "CompletionRequest", &notes);
   const NamedModel& model = ReadModel(reader, call);
   Request request;
   request.adapter = model.adapter;
-  ReadSampling(reader, call, request);
+  const uint32_t least_tokens = ReadSampling(reader, call, request);
   const std::vector<std::vector<int32_t>> prompts = ReadTexts(reader, "prompt", call, kMostPrompts);
-  request.filter = ReadGrammar(call, reader);
-  SetMostTokens(reader.Integer("max_tokens", 1, kMostRequestTokens).value_or(16), call, request);
-  if (const auto best = reader.Integer("best_of", 1, 128); best && *best != request.samples) {
-    reader.Fail("best_of", "as many as 'n': answers are not ranked");
-  }
-  reader.Refuse("suffix", "this server does not fill in the middle", {""});
+  SetMostTokens(ReadMostTokens(reader, {"max_tokens", "n_predict"}).value_or(MostTokens{kUsualTokens}), call, request);
+  AnswerForm answer_form = ReadAnswerForm(reader);
+  ReadResponseFormat(reader, "response_format", answer_form);
+  request.filter = FilterOf(call, answer_form, request);
+  SetLeastTokens(least_tokens, call, request);
+  const auto best = reader.Integer("best_of", request.samples, 128);
   CompletionForm form;
-  form.samples = request.samples;
+  form.samples = form.chosen = request.samples;
   const bool echoes = reader.Bool("echo").value_or(false);
   if (const auto top = reader.Integer("logprobs", 0, 20)) {
     request.sampler.num_logprobs = static_cast<size_t>(*top);
@@ -145,9 +177,14 @@ Answer Completions(const Call& call) {
     if (echoes) request.prompt_logprobs = static_cast<size_t>(*top);
   }
   const bool is_stream = reader.Bool("stream").value_or(false);
+  if (best && *best > form.chosen) {
+    if (is_stream) reader.Fail("best_of", "as many as 'n': which are the best is known at the end of a stream");
+    form.samples = request.samples = static_cast<uint32_t>(*best);
+    if (!request.sampler.num_logprobs) request.sampler.num_logprobs = 0;
+  }
   form.with_usage = ReadIncludeUsage(reader, is_stream);
-  RefuseOpenAiFields(reader);
   reader.Finish();
+  form.ignored = notes.ignored();
   std::vector<Request> requests(prompts.size(), request);
   for (size_t i = 0; i < prompts.size(); ++i) {
     if (echoes)

@@ -36,9 +36,10 @@ class EmbeddingDialect final : public Dialect {
     std::string model;
     size_t dimensions;  // 0: all
     bool is_base64;
+    std::vector<std::string> ignored = {};  // fields of the request
   };
 
-  explicit EmbeddingDialect(Form form) : form_(std::move(form)) {}
+  explicit EmbeddingDialect(Form form) : Dialect(form.ignored), form_(std::move(form)) {}
 
   // There are no streams of vectors.
   std::string Add(const ChoiceNews&) override { return {}; }
@@ -53,10 +54,12 @@ class EmbeddingDialect final : public Dialect {
       data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", Written(choices[i].embedding)}});
     }
     const uint64_t tokens = UsageOf(choices).prompt_tokens;
-    return {{"object", "list"},
-            {"data", std::move(data)},
-            {"model", form_.model},
-            {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
+    Json json = {{"object", "list"},
+                 {"data", std::move(data)},
+                 {"model", form_.model},
+                 {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
+    if (!form_.ignored.empty()) TellIgnored(json["skald"]);
+    return json;
   }
 
  private:
@@ -88,14 +91,14 @@ void RefuseEmptyTexts(JsonReader& reader) {
 Answer Embeddings(const Call& call) {
   constexpr size_t kMostInputs = 2048;
   const Json body = ParseJson(call.http.body);
-  JsonReader reader(body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "EmbeddingRequest", &notes);
   const NamedModel& model = ReadModel(reader, call);
   RefuseEmptyTexts(reader);
   std::vector<std::vector<int32_t>> inputs = ReadTexts(reader, "input", call, kMostInputs);
   const auto pooling = reader.OneOf("pooling", {"last", "mean"}).value_or("last");
   const auto dimensions = reader.Integer("dimensions", 1, call.service->model().served().model_dim);
   const auto format = reader.OneOf("encoding_format", {"float", "base64"}).value_or("float");
-  reader.Ignore({"user"});
   reader.Finish();
   std::vector<Request> requests;
   for (std::vector<int32_t>& input : inputs) {
@@ -104,8 +107,8 @@ Answer Embeddings(const Call& call) {
     request.embedding = pooling == "mean" ? Pooling::kMean : Pooling::kLast;
     request.adapter = model.adapter;
   }
-  auto dialect = std::make_unique<EmbeddingDialect>(
-      EmbeddingDialect::Form{model.name, static_cast<size_t>(dimensions.value_or(0)), format == "base64"});
+  auto dialect = std::make_unique<EmbeddingDialect>(EmbeddingDialect::Form{
+      model.name, static_cast<size_t>(dimensions.value_or(0)), format == "base64", notes.ignored()});
   return BeginAnswer(call, std::move(requests), {}, /*is_stream=*/false, std::move(dialect));
 }
 

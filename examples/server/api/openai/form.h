@@ -14,9 +14,6 @@
 
 namespace skald::serve {
 
-// More than any model writes.
-inline constexpr int64_t kMostRequestTokens = int64_t{1} << 30;
-
 inline Json OpenAiErrorJson(const ApiError& error) {
   const char* const type = error.status == 401   ? "authentication_error"
                            : error.status == 403 ? "permission_error"
@@ -47,17 +44,10 @@ inline Json UsageJson(const std::vector<Choice>& choices) {
             {"rejected_prediction_tokens", usage.drafted_tokens - usage.accepted_tokens}}}};
 }
 
-// The fields that only this server reports.
-inline Json OwnJson(const std::vector<Choice>& choices) {
-  const AnswerUsage usage = UsageOf(choices);
-  return {
-      {"digest", DigestOf(choices)}, {"first_token_seconds", usage.first_token_seconds}, {"seconds", usage.seconds}};
-}
-
 class OpenAiDialect : public Dialect {
  public:
-  OpenAiDialect(std::string id, std::string model)
-      : id_(std::move(id)), model_(std::move(model)), created_(UnixNow()) {}
+  OpenAiDialect(std::string id, std::string model, std::vector<std::string> ignored)
+      : Dialect(std::move(ignored)), id_(std::move(id)), model_(std::move(model)), created_(UnixNow()) {}
 
   Json ErrorJson(const ApiError& error) override { return OpenAiErrorJson(error); }
 
@@ -90,21 +80,8 @@ inline bool ReadIncludeUsage(JsonReader& reader, bool is_stream) {
   if (!options) return false;
   if (!is_stream) reader.Fail("stream_options", "nothing unless 'stream' is true");
   const bool with_usage = options->Bool("include_usage").value_or(false);
-  options->Ignore({"include_obfuscation"});
   options->Finish();
   return with_usage;
-}
-
-// Fields of chat completions and completions that change nothing here, and those that ask for what is not there.
-inline void RefuseOpenAiFields(JsonReader& reader) {
-  reader.Ignore({"user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
-                 "prompt_cache_retention", "verbosity"});
-  reader.Refuse("functions", "use tools");
-  reader.Refuse("function_call", "use tool_choice");
-  reader.Refuse("modalities", "answers are texts", {Json::array({"text"})});
-  reader.Refuse("audio", "answers are texts");
-  reader.Refuse("prediction", "drafts are the server's own affair");
-  reader.Refuse("web_search_options", "this server does not go to the web");
 }
 
 }  // namespace skald::serve

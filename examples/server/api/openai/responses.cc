@@ -3,13 +3,19 @@
 // Responses: platform.openai.com/docs/api-reference/responses. Items become messages and back; a response that is
 // stored can be gone on with by its id.
 
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/api/answers/chat_call.h"
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
+#include "server/api/openai/logprobs.h"
+#include "server/api/openai/response_input.h"
 #include "server/api/request/messages.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/tool_reading.h"
@@ -22,11 +28,14 @@ struct ResponseForm {
   std::string id, model;
   int64_t created = 0;
   Json echo = Json::object();
+  std::map<std::string, ToolPlace> places = {};                 // of tools in namespaces, by the names in calls
+  std::shared_ptr<const TokenVocabulary> vocabulary = nullptr;  // null: no log-probabilities
+  std::vector<std::string> ignored = {};                        // fields of the request
 };
 
 class ResponseDialect final : public Dialect {
  public:
-  explicit ResponseDialect(ResponseForm form) : form_(std::move(form)) {}
+  explicit ResponseDialect(ResponseForm form) : Dialect(form.ignored), form_(std::move(form)) {}
 
   std::string Begin(uint64_t) override {
     const Json response = Response("in_progress", Json::array());
@@ -37,10 +46,12 @@ class ResponseDialect final : public Dialect {
 
   std::string Add(const ChoiceNews& news) override {
     std::string out;
+    std::span<const SampledToken> tokens = news.tokens;  // belong to the first part of text
     for (const OutputPart& part : news.parts) {
       if (part.kind == OutputPart::Kind::kToolCall) {
         out += EndItem();
-        out += CallEvents(news.choice.calls[calls_++]);
+        out += CallEvents(news.choice.calls[calls_], calls_);
+        ++calls_;
       } else {
         const bool is_text = part.kind == OutputPart::Kind::kText;
         if (!open_ || open_is_text_ != is_text) {
@@ -48,8 +59,11 @@ class ResponseDialect final : public Dialect {
           out += BeginItem(is_text);
         }
         open_text_ += part.text;
+        Json logprobs = Json::array();
+        if (is_text && form_.vocabulary) logprobs = LogprobsJson(*form_.vocabulary, std::exchange(tokens, {}));
+        for (const Json& one : logprobs) open_logprobs_.push_back(one);
         out += Event(is_text ? "response.output_text.delta" : "response.reasoning_text.delta",
-                     Placed({{"delta", part.text}, {"logprobs", Json::array()}}));
+                     Placed({{"delta", part.text}, {"logprobs", std::move(logprobs)}}));
       }
     }
     return out;
@@ -83,8 +97,9 @@ class ResponseDialect final : public Dialect {
     const bool has_text = !choice.text.empty() || (choice.calls.empty() && choice.reasoning.empty());
     const char* const last = StatusOf(choice);
     if (!choice.reasoning.empty()) AddItem(TextItem(false, choice.reasoning, has_text ? "completed" : last));
+    if (form_.vocabulary) open_logprobs_ = LogprobsJson(*form_.vocabulary, choice.tokens);
     if (has_text) AddItem(TextItem(true, choice.text, choice.calls.empty() ? last : "completed"));
-    for (const Choice::ToolCall& call : choice.calls) AddItem(CallItem(call, "completed"));
+    for (const Choice::ToolCall& call : choice.calls) AddItem(CallItem(call, calls_++, "completed"));
     Json response = Response("completed", items_);
     Finish(choices, response);
     return response;
@@ -100,7 +115,7 @@ class ResponseDialect final : public Dialect {
     return response;
   }
 
-  static void Finish(const std::vector<Choice>& choices, Json& response) {
+  void Finish(const std::vector<Choice>& choices, Json& response) const {
     const AnswerUsage usage = UsageOf(choices);
     response["usage"] = {{"input_tokens", usage.prompt_tokens},
                          {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
@@ -122,25 +137,31 @@ class ResponseDialect final : public Dialect {
     return ServerSentEvent(event, type);
   }
 
+  // Tells of which response an item is, so that a reference to it is found: KIND_RESPONSE_PLACE.
+  std::string ItemId(const char* kind, size_t place) const {
+    return kind + form_.id.substr(form_.id.find('_')) + "_" + std::to_string(place);
+  }
+
   Json TextItem(bool is_text, const std::string& text, const char* status) {
-    if (item_id_.empty()) item_id_ = NewId(is_text ? "msg" : "rs");
+    if (item_id_.empty()) item_id_ = ItemId(is_text ? "msg" : "rs", items_.size());
     Json item = is_text ? Json{{"id", item_id_}, {"type", "message"}, {"status", status}, {"role", "assistant"}}
                         : Json{{"id", item_id_}, {"type", "reasoning"}, {"summary", Json::array()}};
     item["content"] = Json::array();
     if (std::string_view(status) != "in_progress") item["content"].push_back(Part(is_text, text));
     return item;
   }
-  static Json Part(bool is_text, const std::string& text) {
+  Json Part(bool is_text, const std::string& text) const {
     if (!is_text) return {{"type", "reasoning_text"}, {"text", text}};
-    return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", Json::array()}};
+    return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", open_logprobs_}};
   }
-  static Json CallItem(const Choice::ToolCall& call, const char* status) {
-    return {{"id", "fc_" + call.id.substr(5)},
-            {"type", "function_call"},
-            {"status", status},
-            {"call_id", call.id},
-            {"name", call.name},
-            {"arguments", call.arguments}};
+  Json CallItem(const Choice::ToolCall& call, size_t place, const char* status) const {
+    Json item = {{"id", ItemId("fc", place)}, {"type", "function_call"}, {"status", status},
+                 {"call_id", call.id},        {"name", call.name},       {"arguments", call.arguments}};
+    if (const auto found = form_.places.find(call.name); found != form_.places.end()) {
+      item["name"] = found->second.name;
+      item["namespace"] = found->second.space;
+    }
+    return item;
   }
 
   // Where an event belongs.
@@ -174,17 +195,18 @@ class ResponseDialect final : public Dialect {
     const std::string text = std::exchange(open_text_, {});
     const Json item = TextItem(open_is_text_, text, status);
     std::string out = Event(open_is_text_ ? "response.output_text.done" : "response.reasoning_text.done",
-                            Placed({{"text", text}, {"logprobs", Json::array()}}));
+                            Placed({{"text", text}, {"logprobs", open_logprobs_}}));
     out += Event("response.content_part.done", Placed({{"part", Part(open_is_text_, text)}}));
     out += Event("response.output_item.done", {{"output_index", items_.size()}, {"item", item}});
+    open_logprobs_ = Json::array();
     AddItem(item);
     return out;
   }
 
-  std::string CallEvents(const Choice::ToolCall& call) {
-    Json begun = CallItem(call, "in_progress");
+  std::string CallEvents(const Choice::ToolCall& call, size_t number) {
+    Json begun = CallItem(call, number, "in_progress");
     begun["arguments"] = "";
-    const Json item = CallItem(call, "completed");
+    const Json item = CallItem(call, number, "completed");
     const size_t place = items_.size();
     const Json where = {{"item_id", item["id"]}, {"output_index", place}};
     Json delta = where, done = where;
@@ -200,69 +222,11 @@ class ResponseDialect final : public Dialect {
   const ResponseForm form_;
   Json items_ = Json::array();  // that are whole
   bool open_ = false, open_is_text_ = false;
-  std::string open_text_, item_id_;  // of the item that is being written
+  std::string open_text_, item_id_;     // of the item that is being written
+  Json open_logprobs_ = Json::array();  // the same
   size_t calls_ = 0;
   uint64_t sequence_ = 0;
 };
-
-// One item of the input as a message; calls of tools join the assistant's message before them.
-void ReadItem(const Json& json, const std::string& path, Json& messages) {
-  JsonReader item(json, path);
-  const std::string type = item.String("type").value_or("message");
-  item.Ignore({"id", "status"});
-  if (type == "function_call") {
-    Json call = {
-        {"type", "function"},
-        {"function", {{"name", item.NeedString("name")}, {"arguments", item.String("arguments").value_or("{}")}}},
-        {"id", item.NeedString("call_id")}};
-    if (messages.empty() || messages.back()["role"] != "assistant") {
-      messages.push_back({{"role", "assistant"}, {"content", ""}});
-    }
-    messages.back()["tool_calls"].push_back(std::move(call));
-  } else if (type == "function_call_output") {
-    const Json* const output = item.Any("output");
-    messages.push_back({{"role", "tool"},
-                        {"tool_call_id", item.NeedString("call_id")},
-                        {"content", output == nullptr ? "" : ReadContent(*output, item.PathOf("output"))}});
-  } else if (type == "reasoning") {
-    return;  // what was thought before is not read again
-  } else if (type == "message") {
-    const auto role = item.OneOf("role", {"system", "developer", "user", "assistant"});
-    const Json* const content = item.Any("content");
-    if (!role || content == nullptr) item.Fail(role ? "content" : "role", "that of a message");
-    messages.push_back({{"role", *role}, {"content", ReadContent(*content, item.PathOf("content"))}});
-  } else {
-    item.Fail("type", "'message', 'function_call', 'function_call_output' or 'reasoning'");
-  }
-  item.Finish();
-}
-
-Json ReadInput(JsonReader& reader) {
-  Json messages = Json::array();
-  const Json* const input = reader.Any("input");
-  if (input == nullptr) return messages;
-  if (input->is_string()) {
-    messages.push_back({{"role", "user"}, {"content", *input}});
-  } else if (input->is_array()) {
-    for (size_t i = 0; i < input->size(); ++i) ReadItem((*input)[i], "input[" + std::to_string(i) + "]", messages);
-  } else {
-    reader.Fail("input", "a text, or a list of items");
-  }
-  return messages.empty() ? messages : ReadMessages(messages, "input");
-}
-
-void RefuseFields(JsonReader& reader) {
-  reader.Ignore({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-                 "stream_options"});
-  reader.Refuse("include", "a response has all that there is",
-                {Json::array(), Json::array({"reasoning.encrypted_content"})});
-  reader.Refuse("truncation", "nothing of an input is left out here", {"disabled"});
-  reader.Refuse("background", "send it as a stream", {false});
-  reader.Refuse("conversation", "use previous_response_id");
-  reader.Refuse("prompt", "templates of prompts are not kept here");
-  reader.Refuse("max_tool_calls", "tools are called by the client");
-  reader.Refuse("top_logprobs", "use chat completions", {0});
-}
 
 // A field of the request as it came, or `otherwise` if it is missing or null.
 Json FieldOf(const Json& body, const char* name, Json otherwise = nullptr) {
@@ -275,6 +239,7 @@ Json FieldOf(const Json& body, const char* name, Json otherwise = nullptr) {
 Json EchoOf(const Json& body, const SamplerSettings& sampler) {
   Json tools = FieldOf(body, "tools", Json::array());
   for (Json& tool : tools) {
+    if (tool.value("type", Json()) != "function") continue;
     for (const char* const name : {"description", "parameters", "strict"}) {
       if (!tool.contains(name)) tool[name] = nullptr;
     }
@@ -293,7 +258,7 @@ Json EchoOf(const Json& body, const SamplerSettings& sampler) {
                {"background", false},
                {"truncation", "disabled"},
                {"service_tier", "default"},
-               {"top_logprobs", 0},
+               {"top_logprobs", FieldOf(body, "top_logprobs", 0)},
                {"temperature", sampler.temperature},
                {"top_p", sampler.top_p},
                {"presence_penalty", sampler.presence_penalty},
@@ -305,20 +270,38 @@ Json EchoOf(const Json& body, const SamplerSettings& sampler) {
   return echo;
 }
 
+// Returns the vocabulary if the request includes log-probabilities.
+std::shared_ptr<const TokenVocabulary> ReadLogprobs(JsonReader& reader, const Call& call, Request& request) {
+  const auto top = reader.Integer("top_logprobs", 0, 20).value_or(0);
+  const std::vector<std::string> include = reader.Strings("include");
+  if (std::ranges::find(include, "message.output_text.logprobs") == include.end()) {
+    if (top > 0) reader.Fail("include", "'message.output_text.logprobs', as top_logprobs asks");
+    return nullptr;
+  }
+  request.sampler.num_logprobs = static_cast<size_t>(top);
+  return Take(call.service->model().NamedVocabulary());
+}
+
 }  // namespace
 
 Answer Responses(const Call& call) {
   const Json body = ParseJson(call.http.body);
-  JsonReader reader(body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "ResponseRequest", &notes);
   ChatCall chat;
   chat.model = ReadModel(reader, call);
   chat.path = "input";
-  ReadSampling(reader, call, chat.request);
+  chat.least_tokens = ReadSampling(reader, call, chat.request);
   if (chat.request.samples != 1) reader.Fail("n", "1: a response is one answer");
-  SetMostTokens(reader.Integer("max_output_tokens", 1, kMostRequestTokens), call, chat.request);
+  SetMostTokens(ReadMostTokens(reader, {"max_output_tokens"}), call, chat.request);
   ResponseForm form = {NewId("resp"), chat.model.name, UnixNow()};
+  RequestTools tools = ReadTools(reader, kResponseTools);
+  const auto find = [&](const std::string& id) -> std::optional<Json> {
+    auto found = call.service->responses().Find(call.tenant.name, id);
+    return found ? std::optional(std::move(found->messages)) : std::nullopt;
+  };
   const auto previous = reader.String("previous_response_id");
-  Json input = ReadInput(reader);
+  Json input = ReadResponseInput(reader, tools, find);
   if (previous) {
     chat.messages = Take(call.service->responses().Find(call.tenant.name, *previous), "previous_response_id").messages;
   }
@@ -329,21 +312,21 @@ Answer Responses(const Call& call) {
     const Json system = {{"role", "system"}, {"content", *instructions}};
     chat.messages.insert(chat.messages.begin(), system);
   }
-  chat.tools = ReadTools(reader, kResponseTools);
+  chat.tools = std::move(tools.list);
+  form.places = std::move(tools.places);
   if (auto text = reader.Object("text")) {
-    ReadResponseFormat(*text, "format", chat);
-    text->Ignore({"verbosity"});
+    ReadResponseFormat(*text, "format", chat.form);
     text->Finish();
   }
   if (auto reasoning = reader.Object("reasoning")) {
     if (auto effort = reasoning->String("effort")) chat.variables["reasoning_effort"] = *effort;
-    reasoning->Ignore({"summary", "generate_summary"});
     reasoning->Finish();
   }
+  form.vocabulary = ReadLogprobs(reader, call, chat.request);
   chat.is_stream = reader.Bool("stream").value_or(false);
   const bool is_stored = reader.Bool("store").value_or(true);
-  RefuseFields(reader);
   reader.Finish();
+  form.ignored = notes.ignored();
   form.echo = EchoOf(body, chat.request.sampler);
   if (is_stored) {
     chat.on_messages = [service = call.service, tenant = call.tenant.name, id = form.id,

@@ -24,14 +24,16 @@ Conversation FindOne(const Call& call) {
   return TakeKept(call.service->conversations().Find(call.tenant.name, call.parameter));
 }
 
-Answer ConversationAnswer(const Conversation& conversation, int status = 200) {
-  return std::make_unique<WholeAnswer>(Dump(ConversationJson(conversation)),
+Answer ConversationAnswer(const Conversation& conversation, const RequestNotes& notes, int status = 200) {
+  Json json = ConversationJson(conversation);
+  if (!notes.ignored().empty()) json["skald"]["ignored"] = notes.ignored();
+  return std::make_unique<WholeAnswer>(Dump(json),
                                        HttpHead{status, "application/json", {{"ETag", EntityTagOf(conversation)}}});
 }
 
-Answer AddOne(const Call& call, Conversation conversation) {
+Answer AddOne(const Call& call, Conversation conversation, const RequestNotes& notes) {
   return ConversationAnswer(TakeKept(call.service->conversations().Add(call.tenant.name, std::move(conversation))),
-                            201);
+                            notes, 201);
 }
 
 void CheckTitle(const std::string& title, const std::string& path) {
@@ -44,13 +46,14 @@ void CheckTitle(const std::string& title, const std::string& path) {
 
 // The number of messages that a request wants to keep of a conversation. With `appended` it may bring messages to go on
 // with.
-size_t ReadMessageCount(const Call& call, const Conversation& conversation, Json* appended = nullptr) {
+size_t ReadMessageCount(const Call& call, const Conversation& conversation, RequestNotes& notes,
+                        Json* appended = nullptr) {
   const Json body = ParseJson(call.http.body);
-  JsonReader reader(body);
+  JsonReader reader(body, "", appended == nullptr ? "MessageCount" : "Fork", &notes);
   const auto count = reader.Integer("messages", 0, static_cast<int64_t>(conversation.messages.size()));
   if (!count) reader.Fail("messages", "how many messages to keep");
   const Json* const more = appended == nullptr ? nullptr : reader.Array("append");
-  if (more != nullptr && !more->empty()) *appended = ReadMessages(*more, "append");
+  if (more != nullptr && !more->empty()) *appended = ReadMessages(*more, "append", &notes);
   reader.Finish();
   return static_cast<size_t>(*count);
 }
@@ -107,28 +110,32 @@ Answer ListConversations(const Call& call) {
 
 Answer CreateConversation(const Call& call) {
   const Json body = call.http.body.empty() ? Json::object() : ParseJson(call.http.body);
-  JsonReader reader(body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "NewConversation", &notes);
   Conversation conversation;
   conversation.title = reader.String("title").value_or("");
   CheckTitle(conversation.title, "title");
   if (const Json* const messages = reader.Array("messages"); messages != nullptr && !messages->empty()) {
-    conversation.messages = ReadMessages(*messages, "messages");
+    conversation.messages = ReadMessages(*messages, "messages", &notes);
   }
   reader.Finish();
-  return AddOne(call, std::move(conversation));
+  return AddOne(call, std::move(conversation), notes);
 }
 
-Answer ShowConversation(const Call& call) { return ConversationAnswer(FindOne(call)); }
+Answer ShowConversation(const Call& call) { return ConversationAnswer(FindOne(call), RequestNotes(call.fields)); }
 
 Answer ChangeConversation(const Call& call) {
   const auto version = ReadIfMatch(call.http, FindOne(call));
   const Json body = ParseJson(call.http.body);
-  JsonReader reader(body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "ConversationTitle", &notes);
   const std::string title = reader.NeedString("title");
   CheckTitle(title, "title");
   reader.Finish();
-  return ConversationAnswer(TakeKept(call.service->conversations().Change(
-      call.tenant.name, call.parameter, version, [&](Conversation& conversation) { conversation.title = title; })));
+  return ConversationAnswer(
+      TakeKept(call.service->conversations().Change(call.tenant.name, call.parameter, version,
+                                                    [&](Conversation& conversation) { conversation.title = title; })),
+      notes);
 }
 
 Answer DeleteConversation(const Call& call) {
@@ -142,28 +149,31 @@ Answer DeleteConversation(const Call& call) {
 
 Answer ForkConversation(const Call& call) {
   Conversation fork = FindOne(call);
+  RequestNotes notes(call.fields);
   Json appended = Json::array();
-  const size_t count = ReadMessageCount(call, fork, &appended);
+  const size_t count = ReadMessageCount(call, fork, notes, &appended);
   KeepFirst(count, fork);
   for (Json& message : appended) fork.messages.push_back(std::move(message));
   fork.parent = {std::exchange(fork.id, {}), count};
-  return AddOne(call, std::move(fork));
+  return AddOne(call, std::move(fork), notes);
 }
 
 Answer RewindConversation(const Call& call) {
   const Conversation conversation = FindOne(call);
   (void)ReadIfMatch(call.http, conversation);
-  const size_t count = ReadMessageCount(call, conversation);
+  RequestNotes notes(call.fields);
+  const size_t count = ReadMessageCount(call, conversation, notes);
   return ConversationAnswer(
       TakeKept(call.service->conversations().Change(call.tenant.name, call.parameter, conversation.version,
-                                                    [&](Conversation& changed) { KeepFirst(count, changed); })));
+                                                    [&](Conversation& changed) { KeepFirst(count, changed); })),
+      notes);
 }
 
 // A snapshot of what is computed of the conversation, with the conversation as its note.
 Answer ExportConversation(const Call& call) {
   const Conversation conversation = FindOne(call);
-  std::vector<int32_t> ids = call.service->model().transcripts().Recall(JsonValueOf(conversation.messages),
-                                                                        SaltOf(call.tenant.name, conversation));
+  std::vector<int32_t> ids = call.service->model().transcripts().Recall(
+      JsonValueOf(call.service->WithSystem(conversation.messages)), SaltOf(call.tenant.name, conversation));
   if (ids.empty()) ids = {0};  // nothing of it is known: an empty cache travels
   const Sha256Digest& adapter = ModelOf(call, conversation).adapter;
   const PromptPrefix known = Take(call.service->model().prompts(adapter).Lookup(ids, SaltOf(call, conversation)));
@@ -214,7 +224,7 @@ Answer ImportConversation(const Call& call) {
   conversation.parent.reset();
   conversation.model = model->name;
   conversation.secret = NewId("secret");
-  Answer answer = AddOne(call, conversation);
+  Answer answer = AddOne(call, conversation, RequestNotes(call.fields));
   if (!conversation.messages.empty()) {
     call.service->model().transcripts().Remember(JsonValueOf(conversation.messages),
                                                  SaltOf(call.tenant.name, conversation), ids);

@@ -24,6 +24,14 @@ struct ApiError {
   uint32_t retry_seconds = 1;             // of 429 and 503: when to try again
 };
 
+// That a prompt does not fit. Agents know these words of OpenAI's and Anthropic's errors, and shorten their chats.
+inline ApiError PromptTooLong(uint64_t tokens, uint64_t most, std::optional<std::string> param = {}) {
+  return {400,
+          "prompt is too long: " + std::to_string(tokens) + " tokens > " + std::to_string(most) +
+              " maximum, the maximum context length of this server ('skald serve --max-context')",
+          std::move(param), "context_length_exceeded"};
+}
+
 // An error of the library, as a client is told of it.
 inline ApiError ApiErrorOf(const Error& error) {
   switch (error.code) {
@@ -31,6 +39,9 @@ inline ApiError ApiErrorOf(const Error& error) {
     case skald::ErrorCode::kUnsupported:
       return {400, error.message};
     case skald::ErrorCode::kOutOfRange:
+      if (error.facts.needed_tokens && error.facts.available_tokens) {
+        return PromptTooLong(*error.facts.needed_tokens, *error.facts.available_tokens);
+      }
       return {400, error.message, {}, "context_length_exceeded"};
     case skald::ErrorCode::kNotFound:
       return {404, error.message};

@@ -40,7 +40,11 @@ std::string DescribeJson(const Json& value) {
   return value.is_object() ? "an object" : "null";
 }
 
-JsonReader::JsonReader(const Json& json, std::string path) : json_(&json), path_(std::move(path)) {
+JsonReader::JsonReader(const Json& json, std::string path, std::string_view schema, RequestNotes* notes)
+    : JsonReader(json, std::move(path), schema.empty() ? nullptr : FindSchema(schema), notes) {}
+
+JsonReader::JsonReader(const Json& json, std::string path, const Json* schema, RequestNotes* notes)
+    : json_(&json), path_(std::move(path)), schema_(schema), notes_(notes) {
   if (json.is_object()) return;
   const std::string what = path_.empty() ? "the request's body" : "'" + path_ + "'";
   throw ApiError{400, what + " is " + DescribeJson(json) + ", expected an object",
@@ -112,7 +116,7 @@ std::optional<std::string> JsonReader::OneOf(std::string_view name, std::initial
 std::optional<JsonReader> JsonReader::Object(std::string_view name) {
   const Json* const value = Any(name);
   if (value == nullptr) return std::nullopt;
-  return JsonReader(*value, PathOf(name));
+  return JsonReader(*value, PathOf(name), FindObjectSchema(schema_, name), notes_);
 }
 
 std::vector<std::string> JsonReader::Strings(std::string_view name) {
@@ -146,22 +150,23 @@ const Json& JsonReader::NeedArray(std::string_view name) {
   return *value;
 }
 
-void JsonReader::Ignore(std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names) known_.insert(std::string(name));
-}
-
-void JsonReader::Refuse(std::string_view name, std::string_view why, std::initializer_list<Json> harmless) {
-  const Json* const value = Any(name);
-  if (value == nullptr || std::ranges::find(harmless, *value) != harmless.end()) return;
-  throw ApiError{400, "'" + PathOf(name) + "' is not supported: " + std::string(why), PathOf(name),
-                 "unsupported_parameter"};
-}
-
 void JsonReader::Finish() const {
   for (auto field = json_->begin(); field != json_->end(); ++field) {
     if (known_.contains(field.key())) continue;
-    throw ApiError{400, "there is no field '" + PathOf(field.key()).substr(0, 200) + "' here", PathOf(field.key()),
-                   "unknown_parameter"};
+    const std::string path = PathOf(field.key());
+    const FieldRule rule = FindFieldRule(schema_, field.key());
+    switch (rule.treatment) {
+      case FieldRule::Treatment::kIgnored:
+        break;
+      case FieldRule::Treatment::kRefused:
+        if (field->is_null() || rule.Allows(*field)) break;
+        throw ApiError{400, "'" + path + "' is not supported: " + rule.why(), path, "unsupported_parameter"};
+      case FieldRule::Treatment::kUnknown:
+        if (notes_ == nullptr || notes_->is_strict()) {
+          throw ApiError{400, "there is no field '" + path.substr(0, 200) + "' here", path, "unknown_parameter"};
+        }
+        if (!field->is_null()) notes_->AddIgnored(path);
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the fields of a request's JSON. Every field is read, ignored by name, or refused. A field that the endpoint did
-// not ask for is an error, so that no wish of a client is passed over in silence. Errors are thrown as ApiError.
+// Reads the fields of a request's JSON. Every field is read, or the table of fields (api_description.h) says that it is
+// ignored or refused. A field that is neither is noted, so that no wish of a client is passed over in silence, or
+// refused. Errors are thrown as ApiError.
 
 #ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_JSON_READER_H_
 #define SKALD_EXAMPLES_SERVER_API_REQUEST_JSON_READER_H_
@@ -15,12 +16,12 @@
 #include <string_view>
 #include <vector>
 
+#include "server/api/fields/api_description.h"
+#include "server/api/fields/request_notes.h"
 #include "server/api/request/api_error.h"
 #include "skald/base/json/read_json.h"
 
 namespace skald::serve {
-
-using Json = nlohmann::ordered_json;
 
 // The limits of a request's JSON, which hold whatever the limit of its bytes is: a value takes up to 100 bytes of
 // memory.
@@ -42,8 +43,11 @@ std::string Dump(const Json& json);
 // One object of a request. `json` must outlive it.
 class JsonReader {
  public:
-  // `path` names the object in errors; empty for the request itself. Error: it is no object.
-  explicit JsonReader(const Json& json, std::string path = "");
+  // `path` names the object in errors; empty for the request itself. `schema` is the name of its kind in the table of
+  // fields; empty: none is ignored or refused. `notes` takes unknown fields; null: they are refused. Error: it is no
+  // object.
+  explicit JsonReader(const Json& json, std::string path = "", std::string_view schema = {},
+                      RequestNotes* notes = nullptr);
 
   // Each returns nothing for a field that is absent or null. Errors: another type, or out of range.
   std::optional<bool> Bool(std::string_view name);
@@ -62,20 +66,22 @@ class JsonReader {
   std::string NeedString(std::string_view name);
   const Json& NeedArray(std::string_view name);
 
-  // Fields that change nothing of an answer.
-  void Ignore(std::initializer_list<std::string_view> names);
-  // A field that asks for what is not there, unless it has one of the values that ask for nothing.
-  void Refuse(std::string_view name, std::string_view why, std::initializer_list<Json> harmless = {});
-  // Refuses all fields that were not asked for.
+  // Does with the fields that were not asked for what the table says: ignores them, or refuses those that ask for what
+  // is not there. Fields that are not in the table are noted, or refused.
   void Finish() const;
 
   const Json& json() const { return *json_; }
+  RequestNotes* notes() const { return notes_; }
   std::string PathOf(std::string_view name) const;
   [[noreturn]] void Fail(std::string_view name, const std::string& expected) const;
 
  private:
+  JsonReader(const Json& json, std::string path, const Json* schema, RequestNotes* notes);
+
   const Json* json_;
   std::string path_;
+  const Json* schema_;  // of the table of fields; null: none
+  RequestNotes* notes_;
   std::set<std::string, std::less<>> known_;
 };
 

@@ -13,11 +13,12 @@
 namespace skald::serve {
 
 // Reads a list of messages in OpenAI's form. Contents become texts; the arguments of calls become the objects that they
-// spell. Errors are thrown as ApiError: unknown roles, parts that are not text, unknown fields.
-Json ReadMessages(const Json& messages, const std::string& path);
+// spell. `notes` takes unknown fields; null: they are refused. Errors are thrown as ApiError: unknown roles, parts that
+// are not text.
+Json ReadMessages(const Json& messages, const std::string& path, RequestNotes* notes = nullptr);
 
 // The text of a content: a string, or a list of parts of which all are texts. Thrown: other parts, by their type.
-std::string ReadContent(const Json& content, const std::string& path);
+std::string ReadContent(const Json& content, const std::string& path, RequestNotes* notes = nullptr);
 
 // Tools as templates want them.
 Json ToolsForTemplate(const ToolList& tools);

@@ -2,9 +2,12 @@
 
 #include "server/api/request/sampling.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <random>
+
+#include "server/api/request/least_tokens.h"
 
 namespace skald::serve {
 namespace {
@@ -25,8 +28,9 @@ void CheckStops(const std::vector<std::string>& stops, std::string_view name, co
 }
 
 void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sampler) {
+  const Json* const given = reader.Any("logit_bias");
+  if (given == nullptr || (given->is_array() && given->empty())) return;  // llama.cpp's clients send a list
   auto biases = reader.Object("logit_bias");
-  if (!biases) return;
   const auto vocab_size = call.service->model().served().model.vocab_size();
   for (auto bias = biases->json().begin(); bias != biases->json().end(); ++bias) {
     const std::string& name = bias.key();
@@ -45,26 +49,57 @@ void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sample
   }
 }
 
-}  // namespace
-
-void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop_name) {
-  SamplerSettings& sampler = request.sampler = call.service->model().served().text.sampler;
+// The penalties, in OpenAI's names and in those of llama.cpp.
+void ReadPenalties(JsonReader& reader, const Call& call, SamplerSettings& sampler) {
   constexpr double kMost = std::numeric_limits<float>::max();
   const auto set = [&](const char* name, float& value, double least, double most) {
     if (const auto number = reader.Number(name, least, most)) value = static_cast<float>(*number);
   };
-  set("temperature", sampler.temperature, 0, 100);
+  set("repeat_penalty", sampler.repetition_penalty, 1e-6, kMost);
+  set("repetition_penalty", sampler.repetition_penalty, 1e-6, kMost);
+  set("presence_penalty", sampler.presence_penalty, -2, 2);
+  set("frequency_penalty", sampler.frequency_penalty, -2, 2);
+  sampler.penalty_window = call.service->model().context();
+  const auto window = reader.Integer("repeat_last_n", -1, 1 << 30);
+  if (window && *window >= 0) sampler.penalty_window = static_cast<size_t>(*window);
+}
+
+// The tokens that end an answer.
+void ReadEndTokens(JsonReader& reader, const Call& call, Request& request) {
+  constexpr size_t kMostEnds = 256;
+  const ServedModel& served = call.service->model().served();
+  request.end_tokens = served.text.stop_ids;
+  if (reader.Bool("ignore_eos").value_or(false)) {
+    for (const int32_t id : request.end_tokens) {
+      request.sampler.logit_bias.push_back({id, -std::numeric_limits<float>::infinity()});
+    }
+  }
+  const Json* const ids = reader.Array("stop_token_ids");
+  if (ids == nullptr) return;
+  if (ids->size() > kMostEnds) reader.Fail("stop_token_ids", "at most " + std::to_string(kMostEnds) + " ids");
+  for (const Json& id : *ids) {
+    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= served.model.vocab_size()) {
+      reader.Fail("stop_token_ids", "ids of tokens below " + std::to_string(served.model.vocab_size()));
+    }
+    request.end_tokens.push_back(id.get<int32_t>());
+  }
+}
+
+}  // namespace
+
+uint32_t ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop_name) {
+  SamplerSettings& sampler = request.sampler = call.service->model().served().text.sampler;
+  if (const auto temperature = reader.Number("temperature", 0, 100)) {
+    sampler.temperature = static_cast<float>(*temperature);
+  }
   if (const auto top_p = reader.Number("top_p", 0, 1)) {
     // Of no probability at all the likeliest token is left.
     sampler.top_p = std::max(static_cast<float>(*top_p), std::numeric_limits<float>::min());
   }
-  set("min_p", sampler.min_p, 0, 1);
-  set("repetition_penalty", sampler.repetition_penalty, 1e-6, kMost);
-  set("presence_penalty", sampler.presence_penalty, -2, 2);
-  set("frequency_penalty", sampler.frequency_penalty, -2, 2);
+  if (const auto min_p = reader.Number("min_p", 0, 1)) sampler.min_p = static_cast<float>(*min_p);
   if (const auto top_k = reader.Integer("top_k", -1, 1 << 30))
     sampler.top_k = *top_k < 0 ? 0 : static_cast<size_t>(*top_k);
-  sampler.penalty_window = call.service->model().context();
+  ReadPenalties(reader, call, sampler);
   ReadLogitBias(reader, call, sampler);
   const auto seed = reader.Integer("seed", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
   sampler.random.seed = seed ? static_cast<uint64_t>(*seed) : std::random_device{}();
@@ -73,11 +108,30 @@ void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::s
   CheckStops(request.stop_strings, stop_name, reader);
   request.priority =
       static_cast<int32_t>(reader.Integer("priority", -kMostPriority, call.tenant.max_priority).value_or(0));
-  request.end_tokens = call.service->model().served().text.stop_ids;
+  ReadEndTokens(reader, call, request);
+  request.special_text = !reader.Bool("skip_special_tokens").value_or(true);
+  return static_cast<uint32_t>(reader.Integer("min_tokens", 0, kMostRequestTokens).value_or(0));
 }
 
-void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& request) {
-  if (wanted) request.max_tokens = static_cast<uint32_t>(*wanted);
+std::optional<MostTokens> ReadMostTokens(JsonReader& reader, std::initializer_list<const char*> names) {
+  std::optional<MostTokens> first;
+  for (const char* const name : names) {
+    const auto number = reader.Integer(name, -1, kMostRequestTokens);
+    if (!number || first) continue;
+    first.emplace();
+    if (*number >= 0) first->tokens = static_cast<uint32_t>(*number);
+  }
+  return first;
+}
+
+void SetLeastTokens(uint32_t tokens, const Call& call, Request& request) {
+  if (tokens == 0 || request.end_tokens.empty()) return;
+  const auto vocab_size = static_cast<size_t>(call.service->model().served().model.vocab_size());
+  request.filter = std::make_shared<LeastTokensFilter>(tokens, request.end_tokens, vocab_size, request.filter);
+}
+
+void SetMostTokens(std::optional<MostTokens> wanted, const Call& call, Request& request) {
+  if (wanted) request.max_tokens = wanted->tokens;
   if (call.tenant.max_tokens < request.max_tokens.value_or(std::numeric_limits<uint32_t>::max())) {
     request.max_tokens = call.tenant.max_tokens;
   }
@@ -86,11 +140,10 @@ void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& req
 const NamedModel& ReadModel(JsonReader& reader, const Call& call) {
   call.StopIfAbandoned();  // the first thing that is done with JSON that was parsed
   const std::string name = reader.String("model").value_or("");
-  const std::vector<NamedModel>& ours = call.service->model().named_models();
-  if (name.empty() || name == kDefaultModel) return ours[0];
-  if (const NamedModel* const found = call.service->model().FindModel(name)) return *found;
+  if (const NamedModel* const found = call.service->FindModel(name)) return *found;
   std::string list;
-  for (const NamedModel& one : ours) list += (list.empty() ? "'" : ", '") + one.name + "'";
+  for (const NamedModel& one : call.service->model().named_models())
+    list += (list.empty() ? "'" : ", '") + one.name + "'";
   throw ApiError{404, "there is no model '" + name.substr(0, 128) + "' here; this server runs " + list, "model",
                  "model_not_found"};
 }

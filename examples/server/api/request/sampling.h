@@ -5,6 +5,9 @@
 #ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_SAMPLING_H_
 #define SKALD_EXAMPLES_SERVER_API_REQUEST_SAMPLING_H_
 
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include "server/api/call.h"
@@ -13,16 +16,31 @@
 
 namespace skald::serve {
 
-// Reads temperature, top_p, top_k, min_p, seed, the penalties, logit_bias, n, priority, and the texts that end an
-// answer under the name `stop`. A setting that the request does not name is as the model's publisher advises; the seed
-// is then random.
-void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop = "stop");
+// More than any model writes.
+inline constexpr int64_t kMostRequestTokens = int64_t{1} << 30;
+
+// Reads temperature, top_p, top_k, min_p, seed, the penalties, logit_bias, n, priority, what ends an answer, the texts
+// under the name `stop`, and what may not. A setting that the request does not name is as the model's publisher
+// advises; the seed is then random.
+//
+// Returns the least tokens of an answer, for SetLeastTokens.
+uint32_t ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop = "stop");
+
+// Reads the most tokens of an answer under the first of `names` that the request has: -1 is as many as there is room
+// for, 0 none. Nothing if it has none of them.
+struct MostTokens {
+  std::optional<uint32_t> tokens;  // unset: as many as there is room for
+};
+std::optional<MostTokens> ReadMostTokens(JsonReader& reader, std::initializer_list<const char*> names);
 
 // Sets the most tokens of an answer to the least of what the client wants, if anything, and the tenant may have.
-void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& request);
+void SetMostTokens(std::optional<MostTokens> wanted, const Call& call, Request& request);
 
-// The model that a request names, or the model without an adapter if it names none or "default". Thrown: an unknown
-// name.
+// Makes answers go on for `tokens` at least, whatever Request::filter allows. To be called when that is set.
+void SetLeastTokens(uint32_t tokens, const Call& call, Request& request);
+
+// The model that a request names, or the model without an adapter if it names none or "default", and, unless names are
+// strict, if there is no other model. Thrown: an unknown name.
 const NamedModel& ReadModel(JsonReader& reader, const Call& call);
 
 }  // namespace skald::serve

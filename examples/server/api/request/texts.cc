@@ -14,12 +14,7 @@ std::vector<int32_t> TokensOf(const Json& text, JsonReader& reader, std::string_
   std::vector<int32_t> ids;
   if (text.is_string()) {
     const size_t least = model.text.tokenizer.LeastIds(text.get_ref<const std::string&>());
-    if (least > context) {
-      throw ApiError{400,
-                     "'" + std::string(name) + "' has a text of at least " + std::to_string(least) + " tokens, but " +
-                         std::to_string(context) + " fit",
-                     std::string(name), "context_length_exceeded"};
-    }
+    if (least > context) throw PromptTooLong(least, context, std::string(name));
     ids = Take(model.text.tokenizer.Encode(text.get<std::string>(), ParseSpecial::kNo, AddSpecial::kYes),
                std::string(name));
   } else if (text.is_array()) {

@@ -266,8 +266,10 @@ SKALD_INLINE Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
   return NoThrow("encoding a chat", [&]() -> Result<std::vector<int32_t>> {
     SKALD_ASSIGN(const auto text, RenderChat(tokenizer, chat_template, chat));
     if (const size_t least = tokenizer.LeastIds(text.text()); least > chat.most_ids) {
-      return Fail(ErrorCode::kOutOfRange, Concat({"the chat has at least ", std::to_string(least), " tokens, but ",
-                                                  std::to_string(chat.most_ids), " fit"}));
+      return Fail(ErrorCode::kOutOfRange,
+                  Concat({"the chat has at least ", std::to_string(least), " tokens, but ",
+                          std::to_string(chat.most_ids), " fit"}),
+                  {.needed_tokens = least, .available_tokens = chat.most_ids});
     }
     return tokenizer.Encode(text);
   });
