@@ -13,6 +13,7 @@ import re
 import sys
 import unittest
 
+import fields_page
 from api_description import ApiDescription
 from running_server import RunningServer, temporary_folder, tool_model
 
@@ -59,6 +60,10 @@ class Description(unittest.TestCase):
             table = re.findall(r'\{"(GET|POST|DELETE)", "([^"]+)",', file.read())
         described = {(o.method, re.sub(r"\{\w+\}", "{}", o.path)) for o in api.operations}
         self.assertEqual({pair for pair in described if pair[1] not in ("/health", "/live", "/metrics")}, set(table))
+
+    def test_the_page_of_fields_is_in_step(self):
+        with open(fields_page.PAGE) as file:
+            self.assertTrue(file.read() == fields_page.page(), "run tests/server/fields_page.py --write")
 
     def test_its_examples_are_answered(self):
         for operation in api.operations:

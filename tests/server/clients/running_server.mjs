@@ -4,8 +4,9 @@
 //
 //   SKALD_NODE_MODULES=DIR node TEST.mjs PROGRAM DEMO_MODEL
 //
-// DIR is where `npm install openai @anthropic-ai/sdk @langchain/openai @langchain/core zod` was called. Tests exit with
-// 77 and a word where a package is missing.
+// DIR is where `npm install openai @anthropic-ai/sdk @langchain/openai @langchain/core zod ai @ai-sdk/openai
+// @ai-sdk/anthropic @ai-sdk/openai-compatible @openai/codex @anthropic-ai/claude-code` was called. Tests exit with 77 and a
+// word where a package is missing.
 import assert from 'node:assert/strict';
 import {spawn} from 'node:child_process';
 import fs from 'node:fs';
@@ -28,6 +29,12 @@ export function load(name) {
     console.log(`skipped: no npm package ${name} in SKALD_NODE_MODULES`);
     process.exit(77);
   }
+}
+
+// Where a program of a package is, or nothing.
+export function find(name) {
+  const file = path.resolve(process.env.SKALD_NODE_MODULES ?? '.', 'node_modules', '.bin', name);
+  return fs.existsSync(file) ? file : undefined;
 }
 
 // The demo model with a chat template that knows tools, in the form of Hermes.
@@ -74,9 +81,10 @@ class RunningServer {
 }
 
 // Serves a model that knows tools on a free port. `keys` are the lines of a file of API keys.
-export async function startServer({keys} = {}) {
+export async function startServer({keys, hasStrictNames = true, context = 2048} = {}) {
   const folder = makeToolModel();
-  const given = ['serve', '--port', '0', '--no-packed-cache', '--model', folder, '--model-name', kModelName, '--max-context', '2048', '--strict-model-names'];
+  const given = ['serve', '--port', '0', '--no-packed-cache', '--model', folder, '--model-name', kModelName, '--max-context', `${context}`];
+  if (hasStrictNames) given.push('--strict-model-names');
   if (keys) {
     const file = path.join(folder, 'keys.txt');
     fs.writeFileSync(file, keys.join('\n') + '\n');

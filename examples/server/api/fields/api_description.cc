@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "server/page/page_files.h"
-#include "skald/base/json/read_json.h"
+#include "skald/base/json/json_tree.h"
 
 namespace skald::serve {
 namespace {
