@@ -57,7 +57,7 @@ class Chat(TestCase):
         self.assertIn("[/undo takes nothing, got twice]", self.chat("/undo twice")[1])
         self.assertIn("[/load needs the name of a file]", self.chat("/load")[1])
         help_text = self.chat("/help")[1]
-        for command in ("/undo", "/regen", "/clear", "/system [TEXT]", "/set [NAME VALUE]", "/save [FILE]", "/load FILE",
+        for command in ("/undo", "/regen", "/clear", "/system [TEXT]", "/read FILE", "/set [NAME VALUE]", "/save [FILE]", "/load FILE",
                         "/fork FILE", "/sessions", "/help", "/quit"):
             self.assertIn(f"[{command}: ", help_text)
 
@@ -87,6 +87,25 @@ class Chat(TestCase):
         self.assertEqual(talk("/system Be brief.", "Hello")[0], talk("Hello", system=("--system", "Be brief."))[0])
         self.assertEqual(talk("/system Be brief.", "/system", "Hello")[0], talk("Hello")[0])
         self.assertEqual(0, int(re.search(r"context (\d+) of", talk("Hello", "/system Be brief.")[1])[1]))
+
+    def test_a_file_begins_the_next_message(self):
+        options = (*self.OPTIONS, "--chat-template", "llama2")
+        paths = {}
+        for name, text in (("one", "The king is Saul."), ("two", "His son is Jonathan.\n")):
+            paths[name] = self.folder / f"a file {name}.txt"
+            paths[name].write_text(text)
+        def talk(*lines):
+            return self.chat(*lines, options=options)
+        read = [f"/read {path}" for path in paths.values()]
+        out, err = talk(*read, "Who is king?", "Go on")
+        self.assertIn("one.txt: its 17 bytes will begin your next message]", err)
+        together = "The king is Saul.\n\nHis son is Jonathan.\n"
+        (self.folder / "all.txt").write_text(together)
+        self.assertEqual(out, talk(f"/read {self.folder / 'all.txt'}", "Who is king?", "Go on")[0])
+        self.assertNotEqual(out, talk("Who is king?", "Go on")[0])
+        self.assertEqual(talk("Hello")[0], talk(read[0], "/clear", "Hello")[0])
+        self.assertIn("no file.txt", talk("/read no file.txt")[1])
+        self.assertIn("this is a folder, expected a file", talk(f"/read {self.folder}")[1])
 
     def test_a_full_context_forgets_old_turns(self):
         out, err = self.chat(*["And he said"] * 30, options=("--max-tokens", 12, "--seed", 2, "--max-context", 60))

@@ -133,9 +133,17 @@ constexpr ChatCommand kCommands[] = {
     {"/regen", "", "answers your last message anew",
      [](KeptChat& chat, const std::string&) { return chat.AnswerAgain(); }},
     {"/clear", "", "forgets everything",
-     [](KeptChat& chat, const std::string&) { return chat.conversation().KeepTurns(0); }},
+     [](KeptChat& chat, const std::string&) {
+       chat.ForgetRead();
+       return chat.conversation().KeepTurns(0);
+     }},
     {"/system", "[TEXT]", "forgets everything, and begins again with this system message",
-     [](KeptChat& chat, const std::string& text) { return chat.conversation().Begin(text); }},
+     [](KeptChat& chat, const std::string& text) {
+       chat.ForgetRead();
+       return chat.conversation().Begin(text);
+     }},
+    {"/read", "FILE", "puts the text of a file before your next message",
+     [](KeptChat& chat, const std::string& file) { return chat.Read(file); }},
     {"/set", "[NAME VALUE]", "changes how answers are drawn; alone it lists the settings", Set},
     {"/save", "[FILE]", "writes the conversation to a file", Save},
     {"/load", "FILE", "goes on from one", [](KeptChat& chat, const std::string& file) { return chat.Load(file); }},

@@ -2,11 +2,13 @@
 
 #include "conversation/kept_chat.h"
 
+#include <algorithm>
 #include <iostream>
 #include <string_view>
 #include <system_error>
 
 #include "setup.h"
+#include "skald/base/files/small_file.h"
 #include "terminal/messages.h"
 #include "terminal/standard_streams.h"
 
@@ -30,8 +32,17 @@ Result<void> KeptChat::Print(const Say& say) {
   return {};
 }
 
+Result<void> KeptChat::Read(const std::filesystem::path& file) {
+  SKALD_ASSIGN(const std::string text, ReadSmallFile(file, kMaxPromptBytes - std::min(kMaxPromptBytes, read_.size())));
+  read_ += text + (text.ends_with('\n') ? "\n" : "\n\n");
+  Note(file.string() + ": its " + std::to_string(text.size()) + " bytes will begin your next message");
+  return {};
+}
+
 Result<void> KeptChat::Answer(const std::string& message) {
-  return Print([&](const PieceSink& sink) { return chat_.Say(message, sink); });
+  SKALD_TRY(Print([&](const PieceSink& sink) { return chat_.Say(read_ + message, sink); }));
+  read_.clear();
+  return {};
 }
 
 Result<void> KeptChat::AnswerAgain() {

@@ -31,7 +31,13 @@ class KeptChat {
   // The file that the conversation is kept in, if any.
   const std::optional<std::filesystem::path>& file() const { return file_; }
 
-  // Prints the answer to `message` as it comes, and notes what else there is to say of it.
+  // The text of `file` will begin the next message, after those of files read before. Errors: the system's; no regular
+  // file; more than a message may have.
+  Result<void> Read(const std::filesystem::path& file);
+  void ForgetRead() { read_.clear(); }
+
+  // Prints the answer to `message` as it comes, and notes what else there is to say of it. After an error the files
+  // that were read wait for the next message.
   Result<void> Answer(const std::string& message);
   // Prints another answer to the last message.
   Result<void> AnswerAgain();
@@ -57,6 +63,7 @@ class KeptChat {
 
   const Options& options_;
   Conversation chat_;
+  std::string read_;  // before the next message
   std::optional<std::filesystem::path> file_;
   Result<std::string> source_;               // of the weights that run
   std::shared_ptr<const StateOwner> owner_;  // null until it is needed
