@@ -10,7 +10,7 @@ Systems are named below. One is this machine's own with another C++ library. Sta
   hello     hello.cc compiles and links; where its program runs, it prints the hashes that this machine's own prints
   stack     no function keeps a vector of 32 or 64 bytes on a stack that it has not aligned, by an aligned move.
             Windows aligns stacks to 16 bytes, and g++ for it relied on more (its bug 54412); Wine hides the fault
-  tests     tests of kernels, caches, samplers and mathematics compile, and pass where they run
+  tests     tests of samplers and mathematics compile, and pass where they run
 
 Systems need Zig (the package ziglang of the Python package index, or zig) or MinGW-w64; Windows runs under Wine and
 64-bit Arm under qemu's emulator of programs. A tool that is missing is told. The exit code is 77 if a system could not
@@ -41,12 +41,10 @@ FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", "-DHWY_COMPILE_ONLY_STATIC", 
 AVX2_OF_GCC = ["-march=haswell", "-maes", "-mpclmul"]
 AVX512_OF_GCC = ["-march=skylake-avx512"]
 
-# The tests' core: these folders' but what is about files, sockets and priorities of POSIX. With each, the parts of the
-# library that it links.
+# These folders' tests but what is about files, sockets and priorities of POSIX. With each, the parts of the library that
+# it links.
 TESTED = {
     "numbers": (["tests/sampling/*_test.cc", "tests/base/*_test.cc"], ["base", "sampling"]),
-    "cache": (["tests/cache/*_test.cc"], ["base", "cache", "kernels", "layers", "weights", "families", "model"]),
-    "kernels": (["tests/kernels/*_test.cc"], ["base", "kernels", "weights"]),
 }
 NOT_TESTED = {"no_memory_test.cc", "small_file_test.cc", "socket_test.cc", "system_call_test.cc", "priority_test.cc"}
 
