@@ -43,7 +43,7 @@ def section(name, schema):
 def page():
     with open(os.path.join(SERVER, "api", "openapi.json")) as file:
         schemas = json.load(file)["components"]["schemas"]
-    kinds = [(name, schema) for name, schema in schemas.items() if "properties" in schema and name not in ("Error", "Object")]
+    kinds = [(name, schema) for name, schema in schemas.items() if "properties" in schema and name not in ("Error", "OllamaError", "Object")]
     return HEAD + "".join(section(name, schema) for name, schema in kinds)
 
 

@@ -15,7 +15,7 @@ import unittest
 
 import fields_page
 from api_description import ApiDescription
-from running_server import RunningServer, temporary_folder, tool_model
+from running_server import RunningServer, temporary_folder, infill_model
 
 PROGRAM = sys.argv[1]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -25,8 +25,8 @@ ROUTER = os.path.join(ROOT, "examples", "server", "api", "router.cc")
 def setUpModule():
     global server, folder, api
     folder = temporary_folder()
-    server = RunningServer(PROGRAM, "--model", tool_model(os.path.join(ROOT, "examples", "demo_model"), folder.name),
-                           "--max-context", "512")
+    server = RunningServer(PROGRAM, "--model", infill_model(os.path.join(ROOT, "examples", "demo_model"), folder.name),
+                           "--model-name", "demo", "--max-context", "1024")
     api = ApiDescription(server.get("/openapi.json")[1])
 
 
@@ -51,7 +51,10 @@ def place(operation):
 def send(operation, body):
     """Sends a request, and returns (status, the error's message or None)."""
     status, _, data = server.request(operation.method, place(operation), body)
-    return status, json.loads(data)["error"]["message"] if status >= 400 else None
+    if status < 400:
+        return status, None
+    error = json.loads(data)["error"]
+    return status, error if isinstance(error, str) else error["message"]
 
 
 class Description(unittest.TestCase):

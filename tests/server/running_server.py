@@ -101,12 +101,22 @@ def check_answer(status, kind, body):
     assert status != 500, body
     if status >= 400:
         error = json.loads(body)["error"]
-        assert error["message"] and error["type"], body
+        assert isinstance(error, str) or (error["message"] and error["type"]), body
     elif kind.startswith("text/event-stream"):
         for line in body.decode().split("\n"):
             assert not line.startswith("data: ") or line == "data: [DONE]" or isinstance(json.loads(line[6:]), dict), line
+    elif kind.startswith("application/x-ndjson"):
+        assert all(isinstance(json.loads(line), dict) for line in body.decode().splitlines()), body
     elif kind.startswith("application/json"):
-        assert isinstance(json.loads(body), dict), body
+        assert isinstance(json.loads(body), (dict, list)), body
+
+
+def write_tool_template(folder):
+    with open(os.path.join(folder, "chat_template.jinja"), "w") as file:
+        file.write("{%- if tools %}Tools: {{ tools | tojson }}\n<tool_call> has a name and arguments.\n{% endif %}"
+                   "{%- for m in messages %}{{ m.role }}: {{ m.content }}"
+                   "{%- for c in m.tool_calls or [] %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor %}\n"
+                   "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
 
 
 def tool_model(demo_folder, folder):
@@ -114,11 +124,34 @@ def tool_model(demo_folder, folder):
     for name in os.listdir(demo_folder):
         if name.endswith((".json", ".safetensors", ".model")):
             os.symlink(os.path.abspath(os.path.join(demo_folder, name)), os.path.join(folder, name))
-    with open(os.path.join(folder, "chat_template.jinja"), "w") as file:
-        file.write("{%- if tools %}Tools: {{ tools | tojson }}\n<tool_call> has a name and arguments.\n{% endif %}"
-                   "{%- for m in messages %}{{ m.role }}: {{ m.content }}"
-                   "{%- for c in m.tool_calls or [] %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor %}\n"
-                   "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
+    write_tool_template(folder)
+    return folder
+
+
+INFILL_MARKS = ["<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"]
+
+
+def infill_model(demo_folder, folder):
+    """The demo model with another tokenizer: one token for each byte, and the marks of models that fill in. It knows
+    tools too."""
+    for name in ("config.json", "model.safetensors"):
+        os.symlink(os.path.abspath(os.path.join(demo_folder, name)), os.path.join(folder, name))
+    printed = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    letters = [chr(byte) for byte in printed] + [chr(256 + i) for i in range(256 - len(printed))]
+    vocabulary = {letter: i for i, letter in enumerate(letters)}
+    for i in range(256, 2048 - len(INFILL_MARKS)):
+        vocabulary[f"unused {i}"] = i
+    added = [{"id": 2048 - len(INFILL_MARKS) + i, "content": mark, "special": True, "single_word": False, "lstrip": False,
+              "rstrip": False, "normalized": False} for i, mark in enumerate(INFILL_MARKS)]
+    with open(os.path.join(folder, "tokenizer.json"), "w") as file:
+        json.dump({"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
+                   "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+                   "post_processor": None, "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True,
+                                                       "use_regex": True},
+                   "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                             "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": vocabulary,
+                             "merges": []}}, file)
+    write_tool_template(folder)
     return folder
 
 

@@ -36,9 +36,28 @@ Answer Embeddings(const Call& call);
 Answer Messages(const Call& call);
 Answer CountTokens(const Call& call);
 
-// Our own.
+// Ollama's API (docs.ollama.com/api).
+Answer OllamaVersion(const Call& call);
+Answer OllamaTags(const Call& call);
+Answer OllamaPs(const Call& call);
+Answer OllamaShow(const Call& call);
+Answer OllamaPull(const Call& call);
+Answer OllamaChat(const Call& call);
+Answer OllamaGenerate(const Call& call);
+Answer OllamaEmbed(const Call& call);
+Answer OllamaEmbedding(const Call& call);
+
+// llama.cpp's server (github.com/ggml-org/llama.cpp, tools/server/README.md).
+Answer LlamaCppCompletion(const Call& call);
+Answer LlamaCppInfill(const Call& call);
+Answer LlamaCppProps(const Call& call);
+Answer LlamaCppSlots(const Call& call);
+Answer LlamaCppApplyTemplate(const Call& call);
 Answer Tokenize(const Call& call);
 Answer Detokenize(const Call& call);
+Answer TokenizerInfo(const Call& call);
+
+// Our own.
 Answer ListConversations(const Call& call);
 Answer CreateConversation(const Call& call);
 Answer ShowConversation(const Call& call);

@@ -9,6 +9,8 @@
 
 #include "server/api/anthropic/form.h"
 #include "server/api/endpoints.h"
+#include "server/api/llama_cpp/form.h"
+#include "server/api/ollama/form.h"
 #include "server/api/openai/form.h"
 #include "server/http/request_head.h"
 #include "server/page/page_files.h"
@@ -39,8 +41,23 @@ constexpr Endpoint kEndpoints[] = {
     {"POST", "/v1/embeddings", Embeddings},
     {"POST", "/v1/messages", Messages},
     {"POST", "/v1/messages/count_tokens", CountTokens},
+    {"GET", "/api/version", OllamaVersion},
+    {"GET", "/api/tags", OllamaTags},
+    {"GET", "/api/ps", OllamaPs},
+    {"POST", "/api/show", OllamaShow},
+    {"POST", "/api/pull", OllamaPull},
+    {"POST", "/api/chat", OllamaChat},
+    {"POST", "/api/generate", OllamaGenerate},
+    {"POST", "/api/embed", OllamaEmbed},
+    {"POST", "/api/embeddings", OllamaEmbedding},
+    {"POST", "/completion", LlamaCppCompletion},
+    {"POST", "/infill", LlamaCppInfill},
+    {"GET", "/props", LlamaCppProps},
+    {"GET", "/slots", LlamaCppSlots},
+    {"POST", "/apply-template", LlamaCppApplyTemplate},
     {"POST", "/tokenize", Tokenize},
     {"POST", "/detokenize", Detokenize},
+    {"GET", "/tokenizer_info", TokenizerInfo},
     {"GET", "/v1/conversations", ListConversations},
     {"POST", "/v1/conversations", CreateConversation},
     {"POST", "/v1/conversations/import", ImportConversation, Admission::Body::kInFile},
@@ -83,6 +100,16 @@ std::string PathOfEndpoint(std::string path) {
 
 bool IsGet(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
 
+// In the form of the API at `path`.
+Json ErrorJson(std::string_view path, const ApiError& error) {
+  if (path.starts_with("/v1/messages")) return AnthropicErrorJson(error);
+  if (path.starts_with("/api/")) return OllamaErrorJson(error);
+  for (const std::string_view other : {"/completion", "/infill", "/props", "/slots", "/apply-template"}) {
+    if (path == other) return LlamaCppErrorJson(error);
+  }
+  return OpenAiErrorJson(error);
+}
+
 Answer ErrorAnswer(std::string_view path, const ApiError& error) {
   HttpHead head = {error.status};
   if (error.status == 401) head.headers.emplace_back("WWW-Authenticate", "Bearer");
@@ -90,8 +117,7 @@ Answer ErrorAnswer(std::string_view path, const ApiError& error) {
     head.headers.emplace_back("Retry-After", std::to_string(error.retry_seconds));
   }
   if (error.status == 405) head.headers.emplace_back("Allow", error.allowed);
-  const Json json = path.starts_with("/v1/messages") ? AnthropicErrorJson(error) : OpenAiErrorJson(error);
-  return std::make_unique<WholeAnswer>(Dump(json), std::move(head));
+  return std::make_unique<WholeAnswer>(Dump(ErrorJson(path, error)), std::move(head));
 }
 
 // Returns the answer of `answer`, or the error that it throws in the form of the API at `path`.

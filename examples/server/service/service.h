@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "server/service/conversations.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/serving/model_service.h"
 
 namespace skald::serve {
@@ -22,7 +23,17 @@ namespace skald::serve {
 // A name for the model alone, whatever its own name is.
 inline constexpr std::string_view kDefaultModel = "default";
 
+// Facts of the model that clients are told, beside its name and text.
+struct ModelFacts {
+  std::string family = {};       // as its files name it
+  uint64_t parameters = 0;       // numbers in all tensors
+  uint64_t bytes = 0;            // of them
+  DType type = DType::kBF16;     // of its matrices
+  uint32_t trained_context = 0;  // tokens of the texts that it learned from; 0: not known
+};
+
 struct ServiceOptions {
+  ModelFacts facts = {};
   ModelServiceOptions model = {};
   std::filesystem::path conversations = {};  // folder of what was said; empty: in memory
   ConversationLimits conversation_limits = {}, response_limits = {};
@@ -41,7 +52,9 @@ class Service {
 
   ModelService& model() { return *model_; }
   const ModelService& model() const { return *model_; }
-  int64_t started() const { return started_; }  // Unix seconds
+  const ModelFacts& facts() const { return facts_; }
+  uint32_t most_running() const { return most_running_; }  // answers at a time
+  int64_t started() const { return started_; }             // Unix seconds
 
   Conversations& conversations() { return *conversations_; }
   // The conversations of OpenAI's responses, by the responses' ids.
@@ -63,11 +76,15 @@ class Service {
  private:
   Service(int64_t started, const ServiceOptions& options)
       : started_(started),
+        facts_(options.facts),
+        most_running_(options.model.max_running),
         has_strict_names_(options.has_strict_names),
         aliases_(options.aliases),
         system_(options.system) {}
 
   const int64_t started_;
+  const ModelFacts facts_;
+  const uint32_t most_running_;
   const bool has_strict_names_;
   const std::map<std::string, std::string, std::less<>> aliases_;
   const std::string system_;

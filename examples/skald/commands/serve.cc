@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/bench_measure.h"
 #include "conversation/program_model.h"
 #include "conversation/state_identity.h"
 #include "model_files/known_models.h"
@@ -160,14 +161,25 @@ Result<std::vector<NamedAdapter>> LoadAdapters(const ServeOptions& options, cons
   return all;
 }
 
-// Weights, tokenizer, template and advice, as a model to serve.
-Result<ServedModel> LoadServedModel(const Options& options) {
+serve::ModelFacts FactsOf(const ModelInfo& info, const ProgramModel& model) {
+  uint64_t bytes = 0;
+  for (const auto& array : ArraysOf(model)) bytes += array.size();
+  return {.family = info.family,
+          .parameters = CountParameters(model),
+          .bytes = bytes,
+          .type = info.weight_type,
+          .trained_context = info.trained_context};
+}
+
+// Weights, tokenizer, template and advice, as a model to serve, and the facts of it.
+Result<ServedModel> LoadServedModel(const Options& options, serve::ModelFacts& facts) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   SKALD_ASSIGN(auto text, OpenText(options, info));
   const std::string name = options.serve.model_name.empty() ? info.name : options.serve.model_name;
   SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, name, info.spec, ShareOf(options.ranks)));
   SKALD_ASSIGN(auto weights, LoadWeights(options, info));
   const std::shared_ptr<const ProgramModel> model = std::move(weights);
+  facts = FactsOf(info, *model);
   SKALD_ASSIGN(auto pool, model->CreatePool(ServedRuntime(options, info)));
   SKALD_ASSIGN(auto identity, IdentityOf(options, info.model, {}));
   return ServedModel{.name = name,
@@ -198,8 +210,8 @@ serve::ConversationLimits LimitsOf(const ServeOptions& options, std::optional<ui
 }
 
 Result<std::shared_ptr<serve::Service>> StartService(const Options& options, const Stores& stores) {
-  SKALD_ASSIGN(auto model, LoadServedModel(options));
   serve::ServiceOptions service;
+  SKALD_ASSIGN(auto model, LoadServedModel(options, service.facts));
   service.model.workspace = options.workspace;
   service.model.max_running = options.serve.users;
   if (options.serve.step_ms > 0) service.model.step_seconds = options.serve.step_ms / 1000;

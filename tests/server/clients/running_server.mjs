@@ -4,7 +4,7 @@
 //
 //   SKALD_NODE_MODULES=DIR node TEST.mjs PROGRAM DEMO_MODEL
 //
-// DIR is where `npm install openai @anthropic-ai/sdk @langchain/openai @langchain/core zod ai @ai-sdk/openai
+// DIR is where `npm install openai @anthropic-ai/sdk @langchain/openai @langchain/core zod ollama ai @ai-sdk/openai
 // @ai-sdk/anthropic @ai-sdk/openai-compatible @openai/codex @anthropic-ai/claude-code` was called. Tests exit with 77 and a
 // word where a package is missing.
 import assert from 'node:assert/strict';

@@ -110,7 +110,7 @@ class AnswerExchange final : public Exchange {
   HttpPiece TakeEvents() {
     HttpPiece piece;
     if (is_stream_ && !std::exchange(has_begun_, true)) {
-      piece.head = HttpHead{200, "text/event-stream", {{"X-Accel-Buffering", "no"}}, true};
+      piece.head = HttpHead{200, dialect_->StreamType(), {{"X-Accel-Buffering", "no"}}, true};
       piece.body = dialect_->Begin(prompt_tokens_);
     }
     for (const uint32_t prompt : submitted_.ready->Take()) {

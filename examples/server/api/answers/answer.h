@@ -56,6 +56,8 @@ class Dialect {
   // `ignored` are the fields of the request that were not done.
   explicit Dialect(std::vector<std::string> ignored = {}) : ignored_(std::move(ignored)) {}
   virtual ~Dialect() = default;
+  // The content type of a stream.
+  virtual const char* StreamType() const { return "text/event-stream"; }
   virtual std::string Begin(uint64_t /*prompt_tokens*/) { return {}; }
   virtual std::string Add(const ChoiceNews& news) = 0;
   virtual std::string EndChoice(uint32_t index, const Choice& choice) = 0;

@@ -194,4 +194,10 @@ bool ReadThinking(JsonReader& thinking) {
   return thinking.OneOf("type", {"enabled", "disabled", "adaptive"}).value_or("disabled") != "disabled";
 }
 
+std::string RenderPrompt(const Call& call, const ChatCall& chat) {
+  CheckTools(call, chat);
+  const ModelText& text = call.service->model().served().text;
+  return Take(RenderChat(text.tokenizer, text.chat_template, ChatOf(*call.service, chat)), chat.path).text();
+}
+
 }  // namespace skald::serve

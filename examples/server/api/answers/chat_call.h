@@ -47,6 +47,9 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
 // The number of tokens of its prompt.
 size_t CountPromptTokens(const Call& call, ChatCall chat);
 
+// Its prompt as text.
+std::string RenderPrompt(const Call& call, const ChatCall& chat);
+
 // Reads Anthropic's `thinking`, which others took over: whether the model shall think.
 bool ReadThinking(JsonReader& thinking);
 

@@ -32,6 +32,7 @@ struct CompletionForm {
   uint32_t samples = 1;           // that are drawn for each prompt
   uint32_t chosen = 1;            // of these, that are told: the likeliest
   std::shared_ptr<const TokenVocabulary> vocabulary = nullptr;  // null: no log-probabilities
+  std::vector<int32_t> ends = {};                               // tokens that end an answer and are told nevertheless
   bool with_usage = false;
   std::vector<std::string> ignored = {};  // fields of the request
 };
@@ -54,7 +55,7 @@ class CompletionDialect final : public OpenAiDialect {
   }
 
   std::string EndChoice(uint32_t index, const Choice& choice) override {
-    return Chunk({{"index", index}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", FinishReasonOf(choice)}});
+    return Chunk({{"index", index}, {"text", ""}, {"logprobs", nullptr}, {"finish_reason", FinishOf(choice)}});
   }
 
   std::string End(const std::vector<Choice>& choices) override {
@@ -68,7 +69,7 @@ class CompletionDialect final : public OpenAiDialect {
       json["choices"].push_back({{"index", json["choices"].size()},
                                  {"text", EchoOf(i) + choices[i].text},
                                  {"logprobs", LogprobsOf(choices, i)},
-                                 {"finish_reason", FinishReasonOf(choices[i])}});
+                                 {"finish_reason", FinishOf(choices[i])}});
     }
     json["usage"] = UsageJson(choices);
     json["skald"] = OwnJson(choices);
@@ -76,6 +77,13 @@ class CompletionDialect final : public OpenAiDialect {
   }
 
  private:
+  std::string FinishOf(const Choice& choice) const {
+    const auto is_end = [&](const SampledToken& token) {
+      return std::ranges::find(form_.ends, token.id) != form_.ends.end();
+    };
+    return std::ranges::any_of(choice.tokens, is_end) ? "stop" : FinishReasonOf(choice);
+  }
+
   std::string EchoOf(size_t index) const {
     return form_.echoes.empty() ? "" : form_.echoes[index / form_.samples].text;
   }
@@ -115,7 +123,7 @@ class CompletionDialect final : public OpenAiDialect {
     Json tokens = Json::array(), values = Json::array(), tops = Json::array(), offsets = Json::array();
     size_t offset = 0;
     const auto add = [&](int32_t id, Json value, Json top) {
-      tokens.push_back(std::string(form_.vocabulary->BytesOf(id)));
+      tokens.push_back(Printed(id));
       values.push_back(std::move(value));
       tops.push_back(std::move(top));
       offsets.push_back(offset);
@@ -123,7 +131,7 @@ class CompletionDialect final : public OpenAiDialect {
     };
     const auto add_scored = [&](const SampledToken& token) {
       Json top = Json::object();
-      for (const TokenLogprob& one : token.top_logprobs) top[Printed(one.id)] = one.logprob;
+      for (const TokenLogprob& one : token.top_logprobs) top.emplace(Printed(one.id), one.logprob);
       add(token.id, token.logprob.value_or(0.0f), std::move(top));
     };
     if (first) add(*first, nullptr, nullptr);
@@ -131,7 +139,7 @@ class CompletionDialect final : public OpenAiDialect {
     for (const SampledToken& token : answer) add_scored(token);
     return {{"tokens", tokens}, {"token_logprobs", values}, {"top_logprobs", tops}, {"text_offset", offsets}};
   }
-  std::string Printed(int32_t id) const { return std::string(form_.vocabulary->BytesOf(id)); }
+  std::string Printed(int32_t id) const { return PrintedToken(form_.vocabulary->BytesOf(id)); }
 
   std::string Chunk(Json choice) {
     Json json = Head("text_completion");
@@ -143,13 +151,6 @@ class CompletionDialect final : public OpenAiDialect {
   const CompletionForm form_;
   std::vector<bool> has_begun_;
 };
-
-std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const AnswerForm& form, const Request& request) {
-  if (form.grammar) return Take(call.service->model().FilterOfGrammar(*form.grammar), form.field);
-  if (!form.schema) return nullptr;
-  const AnswerRules rules = {.schema = form.schema->is_null() ? std::string() : Dump(*form.schema)};
-  return Take(call.service->model().FilterOf(rules, request), form.field);
-}
 
 }  // namespace
 
@@ -165,7 +166,7 @@ Answer Completions(const Call& call) {
   SetMostTokens(ReadMostTokens(reader, {"max_tokens", "n_predict"}).value_or(MostTokens{kUsualTokens}), call, request);
   AnswerForm answer_form = ReadAnswerForm(reader);
   ReadResponseFormat(reader, "response_format", answer_form);
-  request.filter = FilterOf(call, answer_form, request);
+  request.filter = FilterOfForm(call, answer_form, request);
   SetLeastTokens(least_tokens, call, request);
   const auto best = reader.Integer("best_of", request.samples, 128);
   CompletionForm form;
@@ -176,6 +177,8 @@ Answer Completions(const Call& call) {
     form.vocabulary = Take(call.service->model().NamedVocabulary());
     if (echoes) request.prompt_logprobs = static_cast<size_t>(*top);
   }
+  // Clients that ask for the one token after a text count on it, even where it ends the text.
+  if (form.vocabulary && !request.filter && request.max_tokens == 1u) form.ends = std::exchange(request.end_tokens, {});
   const bool is_stream = reader.Bool("stream").value_or(false);
   if (best && *best > form.chosen) {
     if (is_stream) reader.Fail("best_of", "as many as 'n': which are the best is known at the end of a stream");

@@ -8,13 +8,38 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/api/request/json_reader.h"
+#include "skald/base/text/utf8.h"
 #include "skald/constraints/token_vocabulary.h"
 #include "skald/sampling/sampler.h"
 
 namespace skald::serve {
+
+// Whether bytes are valid UTF-8 to their end. A token may be a part of a character.
+inline bool IsWholeCharacters(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const Utf8Character character = FirstUtf8Character(bytes);
+    if (character.status != Utf8Status::kComplete) return false;
+    bytes.remove_prefix(character.length);
+  }
+  return true;
+}
+
+// A token as a text of its own: the bytes of one that is not made of whole characters are spelled, as OpenAI does, so
+// that different tokens have different names.
+inline std::string PrintedToken(std::string_view bytes) {
+  if (IsWholeCharacters(bytes)) return std::string(bytes);
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "bytes:";
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += {'\\', 'x', kDigits[value >> 4], kDigits[value & 15]};
+  }
+  return text;
+}
 
 inline Json TokenJson(const TokenVocabulary& vocabulary, int32_t id, double logprob) {
   const std::string_view bytes = vocabulary.BytesOf(id);

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "skald/open/tools/answer_filter.h"
+
 namespace skald::serve {
 namespace {
 
@@ -113,6 +115,13 @@ void ReadResponseFormat(JsonReader& reader, std::string_view name, AnswerForm& f
     if (nested) nested->Finish();
   }
   format->Finish();
+}
+
+std::shared_ptr<const TokenFilter> FilterOfForm(const Call& call, const AnswerForm& form, const Request& request) {
+  if (form.grammar) return Take(call.service->model().FilterOfGrammar(*form.grammar), form.field);
+  if (!form.schema) return nullptr;
+  const AnswerRules rules = {.schema = form.schema->is_null() ? std::string() : Dump(*form.schema)};
+  return Take(call.service->model().FilterOf(rules, request), form.field);
 }
 
 }  // namespace skald::serve

@@ -5,10 +5,14 @@
 #ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_ANSWER_FORM_H_
 #define SKALD_EXAMPLES_SERVER_API_REQUEST_ANSWER_FORM_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "server/api/call.h"
 #include "server/api/request/json_reader.h"
+#include "skald/constraints/token_filter.h"
+#include "skald/engine/requests/request.h"
 
 namespace skald::serve {
 
@@ -28,6 +32,10 @@ AnswerForm ReadAnswerForm(JsonReader& reader);
 // Reads OpenAI's response_format, or the `format` of its responses and of Anthropic's output_config, into `form`.
 // Thrown: that `form` has something already.
 void ReadResponseFormat(JsonReader& reader, std::string_view name, AnswerForm& form);
+
+// The filter of answers of that form to a prompt without a chat around it; null: any text may come. The request has its
+// prompt and most tokens.
+std::shared_ptr<const TokenFilter> FilterOfForm(const Call& call, const AnswerForm& form, const Request& request);
 
 }  // namespace skald::serve
 

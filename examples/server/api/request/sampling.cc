@@ -139,7 +139,10 @@ void SetMostTokens(std::optional<MostTokens> wanted, const Call& call, Request& 
 
 const NamedModel& ReadModel(JsonReader& reader, const Call& call) {
   call.StopIfAbandoned();  // the first thing that is done with JSON that was parsed
-  const std::string name = reader.String("model").value_or("");
+  return ModelNamed(reader.String("model").value_or(""), call);
+}
+
+const NamedModel& ModelNamed(const std::string& name, const Call& call) {
   if (const NamedModel* const found = call.service->FindModel(name)) return *found;
   std::string list;
   for (const NamedModel& one : call.service->model().named_models())

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "server/api/call.h"
@@ -42,6 +43,8 @@ void SetLeastTokens(uint32_t tokens, const Call& call, Request& request);
 // The model that a request names, or the model without an adapter if it names none or "default", and, unless names are
 // strict, if there is no other model. Thrown: an unknown name.
 const NamedModel& ReadModel(JsonReader& reader, const Call& call);
+// The same of a name that was read already; empty for none.
+const NamedModel& ModelNamed(const std::string& name, const Call& call);
 
 }  // namespace skald::serve
 

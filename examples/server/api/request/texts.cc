@@ -2,46 +2,68 @@
 
 #include "server/api/request/texts.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 namespace skald::serve {
 namespace {
 
-std::vector<int32_t> TokensOf(const Json& text, JsonReader& reader, std::string_view name, const Call& call) {
-  const ServedModel& model = call.service->model().served();
-  const uint32_t context = call.service->model().context();
-  std::vector<int32_t> ids;
+bool IsNumber(const Json& json) { return json.is_number(); }
+
+// Adds the tokens of a text, an id, or a list of ids, in which there may be texts if special tokens are parsed.
+void AddTokens(const Json& text, JsonReader& reader, std::string_view name, const Call& call,
+               ParseSpecial parse_special, std::vector<int32_t>& ids) {
+  const int64_t vocab_size = call.service->model().served().model.vocab_size();
   if (text.is_string()) {
-    const size_t least = model.text.tokenizer.LeastIds(text.get_ref<const std::string&>());
-    if (least > context) throw PromptTooLong(least, context, std::string(name));
-    ids = Take(model.text.tokenizer.Encode(text.get<std::string>(), ParseSpecial::kNo, AddSpecial::kYes),
-               std::string(name));
+    const auto add_special = ids.empty() ? AddSpecial::kYes : AddSpecial::kNo;
+    const auto more = TokensOfText(text.get_ref<const std::string&>(), name, call, parse_special, add_special);
+    ids.insert(ids.end(), more.begin(), more.end());
   } else if (text.is_array()) {
-    for (const Json& id : text) {
-      const bool is_id =
-          id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < model.model.vocab_size();
-      if (!is_id)
-        reader.Fail(name, "texts, or lists of ids of tokens below " + std::to_string(model.model.vocab_size()));
-      ids.push_back(id.get<int32_t>());
+    for (const Json& one : text) {
+      if (one.is_string() && parse_special == ParseSpecial::kYes) {
+        AddTokens(one, reader, name, call, parse_special, ids);
+        continue;
+      }
+      const bool is_id = one.is_number_integer() && one.get<int64_t>() >= 0 && one.get<int64_t>() < vocab_size;
+      if (!is_id) reader.Fail(name, "texts, or lists of ids of tokens below " + std::to_string(vocab_size));
+      ids.push_back(one.get<int32_t>());
     }
   }
+}
+
+std::vector<int32_t> TokensOf(const Json& text, JsonReader& reader, std::string_view name, const Call& call,
+                              ParseSpecial parse_special) {
+  std::vector<int32_t> ids;
+  AddTokens(text, reader, name, call, parse_special, ids);
   if (ids.empty()) reader.Fail(name, "texts that are not empty, or lists of ids of tokens");
   return ids;
 }
 
 }  // namespace
 
-std::vector<std::vector<int32_t>> ReadTexts(JsonReader& reader, std::string_view name, const Call& call, size_t most) {
+std::vector<int32_t> TokensOfText(const std::string& text, std::string_view name, const Call& call,
+                                  ParseSpecial parse_special, AddSpecial add_special) {
+  const Tokenizer& tokenizer = call.service->model().served().text.tokenizer;
+  const uint32_t context = call.service->model().context();
+  const size_t least = tokenizer.LeastIds(text);
+  if (least > context) throw PromptTooLong(least, context, std::string(name));
+  return Take(tokenizer.Encode(text, parse_special, add_special), std::string(name));
+}
+
+std::vector<std::vector<int32_t>> ReadTexts(JsonReader& reader, std::string_view name, const Call& call, size_t most,
+                                            ParseSpecial parse_special) {
   const Json* const field = reader.Any(name);
   if (field == nullptr) reader.Fail(name, "a text, the ids of its tokens, or a list of either");
-  const bool is_list = field->is_array() && !field->empty() && !(*field)[0].is_number();
-  if (!is_list) return {TokensOf(*field, reader, name, call)};
+  const bool is_mixed =
+      parse_special == ParseSpecial::kYes && field->is_array() && std::ranges::any_of(*field, IsNumber);
+  const bool is_list = field->is_array() && !field->empty() && !IsNumber((*field)[0]) && !is_mixed;
+  if (!is_list) return {TokensOf(*field, reader, name, call, parse_special)};
   if (field->size() > most) reader.Fail(name, "at most " + std::to_string(most) + " texts");
   std::vector<std::vector<int32_t>> texts;
   for (const Json& text : *field) {
     call.StopIfAbandoned();
-    texts.push_back(TokensOf(text, reader, name, call));
+    texts.push_back(TokensOf(text, reader, name, call, parse_special));
   }
   return texts;
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's model, its load and its rendering of chats, as llama.cpp's server tells of them.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "server/api/answers/chat_call.h"
+#include "server/api/endpoints.h"
+#include "server/api/llama_cpp/form.h"
+#include "server/api/request/messages.h"
+#include "server/api/request/sampling.h"
+#include "server/api/request/tool_reading.h"
+#include "skald/base/version.h"
+
+namespace skald::serve {
+namespace {
+
+std::string PieceOf(const Tokenizer& tokenizer, std::optional<int32_t> id) {
+  return id ? std::string(tokenizer.IdToPiece(*id).value_or("")) : std::string();
+}
+
+}  // namespace
+
+Answer LlamaCppProps(const Call& call) {
+  const ModelService& model = call.service->model();
+  const ModelText& text = model.served().text;
+  const auto built = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." + std::to_string(SKALD_VERSION_MINOR) + "." +
+                     std::to_string(SKALD_VERSION_PATCH);
+  return JsonAnswer(
+      {{"default_generation_settings", {{"n_ctx", model.context()}, {"params", SettingsJson(text.sampler)}}},
+       {"total_slots", call.service->most_running()},
+       {"model_alias", model.served().name},
+       {"model_path", model.served().name},  // its path is not told
+       {"modalities", {{"vision", false}, {"audio", false}}},
+       {"chat_template", text.chat_template.source()},
+       {"bos_token", PieceOf(text.tokenizer, text.tokenizer.bos_id())},
+       {"eos_token", PieceOf(text.tokenizer, text.tokenizer.eos_id())},
+       {"build_info", built}});
+}
+
+// A slot is the place of an answer that is being computed. Answers do not keep theirs, so a slot says only whether it
+// is taken.
+Answer LlamaCppSlots(const Call& call) {
+  const uint64_t running = call.service->model().stats().engine.running;
+  const uint32_t most = call.service->most_running();
+  if (running >= most && call.http.query.find("fail_on_no_slot=1") != std::string::npos) {
+    throw ApiError{503, "no slot is free"};
+  }
+  Json slots = Json::array();
+  for (uint32_t i = 0; i < most; ++i) {
+    slots.push_back({{"id", i}, {"n_ctx", call.service->model().context()}, {"is_processing", i < running}});
+  }
+  return JsonAnswer(slots);
+}
+
+Answer LlamaCppApplyTemplate(const Call& call) {
+  const Json body = ParseJson(call.http.body);
+  RequestNotes notes(call.fields);
+  JsonReader reader(body, "", "TemplateRequest", &notes);
+  ChatCall chat;
+  chat.model = ReadModel(reader, call);
+  chat.messages = ReadMessages(reader.NeedArray("messages"), "messages", &notes);
+  chat.tools = ReadTools(reader, kChatTools).list;
+  if (const auto variables = reader.Object("chat_template_kwargs")) chat.variables = variables->json();
+  chat.add_generation_prompt = reader.Bool("add_generation_prompt").value_or(true);
+  reader.Finish();
+  return JsonAnswer({{"prompt", RenderPrompt(call, chat)}}, notes);
+}
+
+}  // namespace skald::serve
