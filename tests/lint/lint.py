@@ -47,6 +47,7 @@ ROOMS = {
     "distributed": ["", "communicators"],
     "engine": ["", "running", "suspension", "answers", "speculation", "requests", "plan"],
     "open": ["", "tools"],
+    "open/tools": ["", "calls"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["opened", "packed_files", "adapters", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
@@ -59,7 +60,13 @@ ROOMS = {
 }
 # A folder of this name in a room holds its definitions and what only these need.
 DETAIL = "detail"
-FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/base/text/marked_text.h"}
+FOR_ALL_ROOMS = {
+    "skald/kernels/args.h",
+    "skald/base/text/marked_text.h",
+    "skald/open/tools/output_format.h",
+    "skald/open/tools/output_part.h",
+    "skald/open/tools/tools.h",
+}
 
 # Descriptions: code that reads what a model is compiles none of its arithmetic. These headers include, however far away,
 # nothing that ARITHMETIC names, once a program is compiled of many sources.

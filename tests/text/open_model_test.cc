@@ -40,7 +40,7 @@ TEST_CASE("a folder is opened with its tokenizer, template, stop ids and weights
   CHECK(opened->info.trained_context > 0);
   CHECK(opened->info.spec == opened->model.spec());
   CHECK(!opened->text.stop_ids.empty());
-  CHECK(opened->text.output.tools == ToolForm::kNone);
+  CHECK(opened->text.output.tools == ToolForm::kJson);
 
   const auto ids = EncodeChat(opened->text.tokenizer, opened->text.chat_template,
                               Chat(std::vector<Message>{{Role::kUser, "In the beginning"}}));

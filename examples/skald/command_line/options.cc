@@ -321,6 +321,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->type_size(1)
       ->group("Prompt");
   AddModelOptions(chat, "what the model suggests", options);
+  AddTemplateOptions(chat, /*has_tools=*/false, options);
   AddAdapterOption(chat, options);
   chat.footer(kChatFooter);
 
@@ -354,6 +355,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
 
   CLI::App& serve = *app.add_subcommand("serve", "Serve a model over HTTP: OpenAI's and Anthropic's APIs, and a page");
   AddModelOptions(serve, "what the model suggests", options);
+  AddTemplateOptions(serve, /*has_tools=*/true, options);
   AddServeOptions(serve, options);
   serve.add_option("--system", options.system, "What the model is told in chats that do not tell it anything")
       ->type_name("TEXT")

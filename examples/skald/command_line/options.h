@@ -128,9 +128,11 @@ struct Options {
 
   std::filesystem::path model = SKALD_DEMO_MODEL;
   std::optional<HubName> hub;  // the model by its name on the hub, instead; `model` is where it is, once it is located
-  std::optional<std::filesystem::path> tokenizer;  // unset: the model's own
-  std::optional<std::filesystem::path> adapter;    // unset: the model alone
-  std::optional<std::string> chat_template;        // a built-in; unset: none to generate, the model's to chat
+  std::optional<std::filesystem::path> tokenizer;           // unset: the model's own
+  std::optional<std::filesystem::path> adapter;             // unset: the model alone
+  std::optional<std::string> chat_template;                 // a built-in; unset: none to generate, the model's to chat
+  std::optional<std::filesystem::path> chat_template_file;  // in its place
+  std::optional<std::string> tool_format;                   // of calls of tools; unset: as the template tells
   bool show_progress = false;
   bool show_families = false;  // instead of names
 

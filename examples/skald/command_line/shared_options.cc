@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "command_line/option_checks.h"
+#include "skald/open/tools/output_format.h"
 
 namespace skald::program {
 
@@ -54,6 +55,22 @@ CLI::Option* AddKvType(CLI::App& command, DType& type) {
           "bf16's memory")
       ->check(CLI::IsMember({"bf16", "f32", "i8"}))
       ->type_name("TYPE");
+}
+
+void AddTemplateOptions(CLI::App& command, bool has_tools, Options& options) {
+  command
+      .add_option("--chat-template-file", options.chat_template_file, "Chat template in Jinja, in place of the model's")
+      ->check(CLI::ExistingFile)
+      ->excludes("--chat-template")
+      ->type_name("FILE")
+      ->group("Model");
+  if (!has_tools) return;
+  command
+      .add_option("--tool-format", options.tool_format,
+                  "How the model calls tools (default: as its chat template\ntells; json describes tools in a text)")
+      ->check(CLI::IsMember(ToolFormNames()))
+      ->type_name("NAME")
+      ->group("Model");
 }
 
 }  // namespace skald::program

@@ -27,6 +27,9 @@ void AddRanks(CLI::App& command, Options& options, const char* group);
 // The type of the cache's elements.
 CLI::Option* AddKvType(CLI::App& command, DType& type);
 
+// The chat template in a file, of a command that has --chat-template, and if it `has_tools` the form of their calls.
+void AddTemplateOptions(CLI::App& command, bool has_tools, Options& options);
+
 }  // namespace skald::program
 
 #endif  // SKALD_EXAMPLES_SKALD_COMMAND_LINE_SHARED_OPTIONS_H_

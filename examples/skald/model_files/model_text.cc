@@ -27,7 +27,13 @@ Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
 }
 
 Result<ModelText> OpenText(const Options& options, const ModelInfo& info) {
-  auto text = OpenModelText(info, {options.tokenizer, options.chat_template});
+  skald::TextOptions choices = {.tokenizer = options.tokenizer,
+                                .chat_template = options.chat_template,
+                                .chat_template_file = options.chat_template_file};
+  if (options.tool_format) {
+    SKALD_ASSIGN(choices.tool_form, ToolFormNamed(*options.tool_format));
+  }
+  auto text = OpenModelText(info, choices);
   if (!text) return Failure(WithAdvice(text.error()));
   SKALD_ASSIGN(text->sampler, ChooseSampler(options, info, text->sampler));
   return text;

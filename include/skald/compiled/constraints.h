@@ -21,5 +21,6 @@
 #include "skald/constraints/grammar/detail/grammar.h"
 #include "skald/constraints/grammar/detail/rule_graph.h"
 #include "skald/constraints/grammar/detail/shortest_text.h"
+#include "skald/constraints/grammar/detail/text_without.h"
 
 #endif  // SKALD_COMPILED_CONSTRAINTS_H_

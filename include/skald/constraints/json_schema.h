@@ -24,12 +24,14 @@
 
 #include "skald/base/result.h"
 #include "skald/constraints/grammar/grammar.h"
+#include "skald/constraints/schema/value_notation.h"
 
 namespace skald {
 
-/// Errors: no JSON; kUnsupported with the keyword and its place as a JSON pointer, such as '#/properties/age/not';
-/// limits (grammar/limits.h).
-Result<Grammar> ParseJsonSchema(std::string_view schema);
+/// The values of a schema, in JSON or another notation. Errors: no JSON; kUnsupported with the keyword and its place as
+/// a JSON pointer, such as '#/properties/age/not'; of kPythonCall, that the schema is no single object with names that
+/// arguments can have; limits (grammar/limits.h).
+Result<Grammar> ParseJsonSchema(std::string_view schema, ValueNotation notation = ValueNotation::kJson);
 
 /// Any JSON object.
 Result<Grammar> AnyJsonObject();

@@ -54,6 +54,9 @@ struct Chat {
   bool add_generation_prompt = true;  ///< up to where the model answers
   /// The model goes on with the last message: the rendering ends with it, and has no generation prompt.
   bool continue_final_message = false;
+  /// For a template that knows no tools: a text of the system describes them, and calls and results are parts of
+  /// messages' texts, as ToolForm::kJson has them.
+  bool tools_are_text = false;
   std::string template_name;  ///< of several that a model publishes; empty: "tool_use" for chats with tools
   RenderOptions options;      ///< the time, for templates that tell it; limits
   /// A chat that is certain to have more ids is an error before they are made.
@@ -70,6 +73,9 @@ struct NextTurn {
 /// Returns the rendering of a chat. The template finds the spellings of special tokens that its files tell of, and of
 /// the tokenizer's BOS, EOS, padding and unknown pieces where they do not. BOS is the template's affair; only where
 /// tokenizer_config.json or GGUF metadata say that texts begin with it, and the rendering does not, it is added.
+///
+/// Calls in messages are written as the template wants them: a rendering that fails is tried again with arguments as a
+/// text, and with ids of nine digits.
 ///
 /// Errors: those of ChatTemplate::Render; a last message that cannot be continued; a piece that a built-in template
 /// needs and the tokenizer lacks; a user's or system's message with a mark of a built-in template that is ordinary text

@@ -46,6 +46,9 @@ SamplerSettings AdvisedSettings(const GenerationConfig& advice);
 struct TextOptions {
   std::optional<std::filesystem::path> tokenizer = {};  ///< opened by Tokenizer::Load
   std::optional<std::string> chat_template = {};        ///< the name of a built-in one
+  /// A file with a template in the language of those that models publish, in place of all of the model's.
+  std::optional<std::filesystem::path> chat_template_file = {};
+  std::optional<ToolForm> tool_form = {};  ///< of calls, in place of that which the template tells
 };
 
 /// All that a model's files say of text. Immutable in use: a chat needs no other state of it.
@@ -56,6 +59,10 @@ struct ModelText {
   SamplerSettings sampler;        ///< as the publisher advises; see AdvisedSettings
   OutputFormat output;            ///< of thoughts and tool calls, as the template teaches them
 };
+
+/// Returns the template in a file, with the special tokens of `published`. Errors, which name the path: kNotFound, and
+/// those of ChatTemplate::Make.
+Result<ChatTemplate> ChatTemplateInFile(const std::filesystem::path& path, const ChatTemplate& published);
 
 /// Opens all of it. Errors: those of the functions above, of StopIds, and of BuiltInTemplate.
 Result<ModelText> OpenModelText(const ModelInfo& info, const TextOptions& options = {});

@@ -138,15 +138,30 @@ std::string Spell(ToolForm form, const Json& arguments) {
   return text + "</function>\n</tool_call>";
 }
 
-std::vector<OutputPart> Parse(const AnswerRules& rules, std::string_view text, std::minstd_rand* random) {
+// A piece of an answer, or a call: whole, or its text is empty.
+struct Part {
+  Kind kind;
+  std::string text;
+  std::string name = {};
+};
+
+std::vector<Part> Parse(const AnswerRules& rules, std::string_view text, std::minstd_rand* random) {
   const auto parser = MakeOutputParser({rules.format, rules.tools, false, rules.schema.has_value()});
-  std::vector<OutputPart> all;
-  const auto add = [&](std::vector<OutputPart> parts) {
-    for (OutputPart& part : parts) {
-      if (!all.empty() && all.back().kind == part.kind && part.kind != Kind::kToolCall) {
+  std::vector<Part> all;
+  std::string arguments;
+  const auto add = [&](const std::vector<OutputPart>& parts) {
+    for (const OutputPart& part : parts) {
+      if (part.kind == Kind::kToolCall) {
+        all.push_back({part.kind, "", part.text});
+        arguments.clear();
+      } else if (part.kind == Kind::kArguments) {
+        arguments += part.text;
+      } else if (part.kind == Kind::kCallEnd) {
+        all.back().text = arguments;
+      } else if (!all.empty() && all.back().kind == part.kind) {
         all.back().text += part.text;
       } else {
-        all.push_back(std::move(part));
+        all.push_back({part.kind, part.text});
       }
     }
   };

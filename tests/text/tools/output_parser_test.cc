@@ -10,36 +10,42 @@
 #include "doctest/doctest.h"
 #include "skald/open/tools/output_parser.h"
 
-namespace skald {
-
-bool operator==(const OutputPart& a, const OutputPart& b) {
-  return a.kind == b.kind && a.text == b.text && a.name == b.name;
-}
-
-}  // namespace skald
-
 namespace skald::testing {
 namespace output_parser_test {
 
 using Kind = OutputPart::Kind;
+
+// A piece of an answer, or a whole call.
+struct Part {
+  Kind kind;
+  std::string text;
+  std::string name = {};
+  bool operator==(const Part&) const = default;
+};
 
 ToolList SomeTools() {
   auto schema = JsonValue::Parse(R"({"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})");
   return {.tools = {{"weather", "", std::move(schema).value()}}};
 }
 
-// The parts of a text that comes in pieces of the given sizes; parts of a kind that follow each other are one.
-std::vector<OutputPart> Parse(const OutputFormat& format, const ToolList& tools, bool thinks, std::string_view text,
-                              std::minstd_rand* random) {
-  const auto parser = MakeOutputParser({format, tools, thinks});
-  std::vector<OutputPart> all;
-  const auto add = [&](std::vector<OutputPart> parts) {
-    for (OutputPart& part : parts) {
-      CHECK((!part.text.empty() || part.kind == Kind::kToolCall));
-      if (!all.empty() && all.back().kind == part.kind && part.kind != Kind::kToolCall) {
+// The parts of a text that comes in pieces of the given sizes; parts of a kind that follow each other are one. A call
+// without an end has a text that is no JSON.
+std::vector<Part> Parse(const OutputReading& reading, std::string_view text, std::minstd_rand* random) {
+  const auto parser = MakeOutputParser(reading);
+  std::vector<Part> all;
+  const auto add = [&](const std::vector<OutputPart>& parts) {
+    for (const OutputPart& part : parts) {
+      CHECK((!part.text.empty() || part.kind == Kind::kCallEnd));
+      if (part.kind == Kind::kToolCall) {
+        all.push_back({part.kind, "(open)", part.text});
+      } else if (part.kind == Kind::kArguments) {
+        all.back().text += part.text;
+      } else if (part.kind == Kind::kCallEnd) {
+        all.back().text.erase(0, 6);
+      } else if (!all.empty() && all.back().kind == part.kind) {
         all.back().text += part.text;
       } else {
-        all.push_back(std::move(part));
+        all.push_back({part.kind, part.text});
       }
     }
   };
@@ -53,17 +59,17 @@ std::vector<OutputPart> Parse(const OutputFormat& format, const ToolList& tools,
 }
 
 void CheckParts(const OutputFormat& format, const ToolList& tools, bool thinks, std::string_view text,
-                const std::vector<OutputPart>& expected) {
+                const std::vector<Part>& expected) {
   INFO(text);
-  CHECK(Parse(format, tools, thinks, text, nullptr) == expected);
+  CHECK(Parse({format, tools, thinks}, text, nullptr) == expected);
   std::minstd_rand random(7);
-  for (int round = 0; round < 50; ++round) CHECK(Parse(format, tools, thinks, text, &random) == expected);
+  for (int round = 0; round < 50; ++round) CHECK(Parse({format, tools, thinks}, text, &random) == expected);
 }
 
-const OutputPart kCall = {Kind::kToolCall, R"({"city":"Oslo","days":2})", "weather"};
+const Part kCall = {Kind::kToolCall, R"({"city":"Oslo","days":2})", "weather"};
 
 TEST_CASE("thoughts come apart from text") {
-  const OutputFormat format = {ToolForm::kNone, "<think>", "</think>"};
+  const OutputFormat format = {ToolForm::kUnknown, "<think>", "</think>"};
   CheckParts(format, {}, false, "<think>\nwell\n</think>\n\nyes", {{Kind::kReasoning, "well\n"}, {Kind::kText, "yes"}});
   CheckParts(format, {}, true, "\nwell</think>yes", {{Kind::kReasoning, "well"}, {Kind::kText, "yes"}});
   CheckParts(format, {}, true, "never ends", {{Kind::kReasoning, "never ends"}});
@@ -85,6 +91,25 @@ TEST_CASE("calls between tags") {
   CheckParts(format, none, false, call, {{Kind::kText, call}});
 }
 
+TEST_CASE("objects of calls may have their members in any order, and arguments as a text") {
+  const OutputFormat format = {ToolForm::kHermes};
+  CheckParts(format, SomeTools(), false,
+             "<tool_call>{\"arguments\": {\"city\": \"Oslo\", \"days\": 2}, \"name\": \"weather\"}</tool_call>",
+             {kCall});
+  CheckParts(format, SomeTools(), false,
+             "<tool_call>[{\"id\": 7, \"name\": \"weather\", \"parameters\": \"{\\\"city\\\": \\\"Oslo\\\", "
+             "\\\"days\\\": 2}\"}]</tool_call>",
+             {kCall});
+}
+
+TEST_CASE("a call that breaks off stays open, and what cannot be part of it is text") {
+  const OutputFormat format = {ToolForm::kHermes};
+  const std::string begin = "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Os";
+  CheckParts(format, SomeTools(), false, begin, {{Kind::kToolCall, "(open){\"city\":\"Os", "weather"}});
+  CheckParts(format, SomeTools(), false, begin + "lo\"; well",
+             {{Kind::kToolCall, "(open){\"city\":\"Oslo\"", "weather"}, {Kind::kText, "; well"}});
+}
+
 TEST_CASE("calls with parameters between tags have the types of their schema") {
   CheckParts(
       {ToolForm::kQwenCoder}, SomeTools(), false,
@@ -104,7 +129,7 @@ TEST_CASE("answers that are calls") {
 TEST_CASE("calls behind a mark") {
   CheckParts({ToolForm::kMistral}, SomeTools(), false,
              "[TOOL_CALLS][{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\", \"days\": 2}}]", {kCall});
-  CheckParts({ToolForm::kMistral}, SomeTools(), false,
+  CheckParts({ToolForm::kMistralArgs}, SomeTools(), false,
              "Well.[TOOL_CALLS]weather[ARGS]{\"city\": \"Oslo\", \"days\": 2}[TOOL_CALLS]weather{\"city\": \"Oslo\", "
              "\"days\": 2}",
              {{Kind::kText, "Well."}, kCall, kCall});

@@ -177,7 +177,9 @@ class AnswerExchange final : public Exchange {
   static void Add(const OutputPart& part, Choice& choice) {
     if (part.kind == OutputPart::Kind::kText) choice.text += part.text;
     if (part.kind == OutputPart::Kind::kReasoning) choice.reasoning += part.text;
-    if (part.kind == OutputPart::Kind::kToolCall) choice.calls.push_back({NewId("call"), part.name, part.text});
+    if (part.kind == OutputPart::Kind::kToolCall) choice.calls.push_back({NewId("call"), part.text, {}});
+    if (part.kind == OutputPart::Kind::kArguments) choice.calls.back().arguments += part.text;
+    if (part.kind == OutputPart::Kind::kCallEnd) choice.calls.back().is_whole = true;
   }
 
   HttpPiece Fail(const ApiError& error) {

@@ -6,7 +6,9 @@
 #ifndef SKALD_EXAMPLES_SERVER_API_ANSWERS_ANSWER_H_
 #define SKALD_EXAMPLES_SERVER_API_ANSWERS_ANSWER_H_
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +27,7 @@ namespace skald::serve {
 struct Choice {
   struct ToolCall {
     std::string id, name, arguments;
+    bool is_whole = false;  // else the answer broke off within it, or has not come to its end
   };
   uint32_t sample = 0;  // which of its prompt's
   std::string text, reasoning;
@@ -37,6 +40,13 @@ struct Choice {
   std::optional<size_t> stop_string;  // which of the request's ended it
   std::optional<Error> error;
   Usage usage;
+
+  // The calls that a client can make. A stream shows the others as far as they came.
+  std::vector<ToolCall> WholeCalls() const {
+    std::vector<ToolCall> whole;
+    std::ranges::copy_if(calls, std::back_inserter(whole), &ToolCall::is_whole);
+    return whole;
+  }
 };
 
 // The new part of a choice.

@@ -25,6 +25,7 @@ Chat ChatOf(const Service& service, const ChatCall& call) {
   if (!call.tools.tools.empty()) TreeOf(chat.tools) = ToolsForTemplate(call.tools);
   TreeOf(chat.variables) = call.variables;
   if (!call.documents.is_null()) TreeOf(chat.documents) = call.documents;
+  chat.tools_are_text = service.model().served().text.output.tools == ToolForm::kJson;
   chat.continue_final_message = call.continues;
   chat.add_generation_prompt = call.add_generation_prompt;
   chat.options = RenderOptionsNow();
@@ -81,9 +82,9 @@ std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& ch
 void CheckTools(const Call& call, const ChatCall& chat) {
   if (chat.tools.tools.empty()) return;
   const ToolForm form = call.service->model().served().text.output.tools;
-  if (form == ToolForm::kNone) throw ApiError{400, "this model's chat template knows no tools", "tools"};
   if (form == ToolForm::kUnknown) {
-    throw ApiError{400, "this model calls tools in a form that this server does not read", "tools"};
+    throw ApiError{400, "this model's chat template writes tool calls in a form that is not known: see --tool-format",
+                   "tools"};
   }
 }
 
@@ -119,7 +120,7 @@ void SetTitle(Conversation& conversation) {
 void Remember(Service& service, const std::string& tenant, const ChatCall& chat, std::span<const int32_t> prompt,
               const Choice& choice, Turn* turn) {
   Json messages = chat.messages;
-  const bool is_empty = choice.text.empty() && choice.calls.empty() && choice.reasoning.empty();
+  const bool is_empty = choice.text.empty() && choice.WholeCalls().empty() && choice.reasoning.empty();
   if (!is_empty) {
     Json answer = MessageOf(choice);
     if (chat.continues) {
@@ -147,7 +148,7 @@ void Remember(Service& service, const std::string& tenant, const ChatCall& chat,
 Json MessageOf(const Choice& choice) {
   Json message = {{"role", "assistant"}, {"content", choice.text}};
   if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
-  for (const Choice::ToolCall& call : choice.calls) {
+  for (const Choice::ToolCall& call : choice.WholeCalls()) {
     const Json arguments = TryParseJson(call.arguments).value_or(Json(call.arguments));
     message["tool_calls"].push_back(
         {{"type", "function"}, {"function", {{"name", call.name}, {"arguments", arguments}}}, {"id", call.id}});

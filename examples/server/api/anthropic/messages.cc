@@ -34,13 +34,17 @@ class MessageDialect final : public Dialect {
     std::string out;
     for (const OutputPart& part : news.parts) {
       if (part.kind == OutputPart::Kind::kToolCall) {
-        const Choice::ToolCall& call = news.choice.calls[calls_++];
         out += EndBlock();
-        out += BeginBlock(ToolUse(call, Json::object()));
-        out += Delta({{"type", "input_json_delta"}, {"partial_json", call.arguments}});
-        out += EndBlock();
+        out += BeginBlock(ToolUse(news.choice.calls[calls_++], Json::object()));
+        is_call_ = true;
         continue;
       }
+      if (part.kind == OutputPart::Kind::kArguments) {
+        out += Delta({{"type", "input_json_delta"}, {"partial_json", part.text}});
+        continue;
+      }
+      if (std::exchange(is_call_, false)) out += EndBlock();
+      if (part.kind == OutputPart::Kind::kCallEnd) continue;
       const bool is_text = part.kind == OutputPart::Kind::kText;
       if (!is_open_ || is_text != is_text_) {
         out += EndBlock();
@@ -73,7 +77,7 @@ class MessageDialect final : public Dialect {
       content.push_back({{"type", "thinking"}, {"thinking", choice.reasoning}, {"signature", ""}});
     }
     if (!choice.text.empty()) content.push_back({{"type", "text"}, {"text", choice.text}});
-    for (const Choice::ToolCall& call : choice.calls) {
+    for (const Choice::ToolCall& call : choice.WholeCalls()) {
       Json input = TryParseAnswerJson(call.arguments).value_or(Json());
       content.push_back(ToolUse(call, input.is_object() ? std::move(input) : Json::object()));
     }
@@ -102,7 +106,7 @@ class MessageDialect final : public Dialect {
     json["stop_sequence"] = nullptr;
     json["stop_reason"] = "end_turn";
     if (choice.finish == FinishReason::kMaxTokens) json["stop_reason"] = "max_tokens";
-    if (!choice.calls.empty()) json["stop_reason"] = "tool_use";
+    if (!choice.calls.empty() && choice.calls.back().is_whole) json["stop_reason"] = "tool_use";
     if (!choice.stop_string) return;
     json["stop_reason"] = "stop_sequence";
     json["stop_sequence"] = stops_.at(*choice.stop_string);
@@ -136,7 +140,7 @@ class MessageDialect final : public Dialect {
   const std::string id_ = NewId("msg"), model_;
   const std::vector<std::string> stops_;
   size_t block_ = 0, calls_ = 0;
-  bool is_open_ = false, is_text_ = false, is_thought_ = false;
+  bool is_open_ = false, is_text_ = false, is_thought_ = false, is_call_ = false;  // the block
 };
 
 // A content of blocks as messages in OpenAI's form: results of tools are messages of their own.

@@ -30,19 +30,13 @@ class ChatDialect final : public OpenAiDialect {
     Json logprobs =
         vocabulary_ ? Json{{"content", LogprobsJson(*vocabulary_, news.tokens)}, {"refusal", nullptr}} : Json();
     std::string out;
-    size_t call = news.choice.calls.size();
-    for (const OutputPart& part : news.parts) call -= part.kind == OutputPart::Kind::kToolCall;
+    size_t calls = news.choice.calls.size();
+    for (const OutputPart& part : news.parts) calls -= part.kind == OutputPart::Kind::kToolCall;
     for (const OutputPart& part : news.parts) {
-      Json delta = Json::object();
-      if (part.kind == OutputPart::Kind::kToolCall) {
-        delta["tool_calls"] = Json::array({CallJson(news.choice.calls[call], call)});
-        ++call;
-      } else {
-        delta[part.kind == OutputPart::Kind::kText ? "content" : "reasoning_content"] = part.text;
-      }
-      out += Delta(news.index, std::move(delta), std::exchange(logprobs, Json()));
+      if (part.kind == OutputPart::Kind::kCallEnd) continue;
+      out += Delta(news.index, PartJson(part, news.choice, calls), std::exchange(logprobs, Json()));
     }
-    if (news.parts.empty() && vocabulary_) out += Delta(news.index, {{"content", ""}}, std::move(logprobs));
+    if (out.empty() && vocabulary_) out += Delta(news.index, {{"content", ""}}, std::move(logprobs));
     return out;
   }
 
@@ -61,12 +55,13 @@ class ChatDialect final : public OpenAiDialect {
     for (size_t i = 0; i < choices.size(); ++i) {
       const Choice& choice = choices[i];
       Json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
-      if (choice.text.empty() && !choice.calls.empty()) message["content"] = nullptr;
+      const std::vector<Choice::ToolCall> calls = choice.WholeCalls();
+      if (choice.text.empty() && !calls.empty()) message["content"] = nullptr;
       if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
-      for (size_t call = 0; call < choice.calls.size(); ++call) {
-        Json one = CallJson(choice.calls[call], call);
-        one.erase("index");
-        message["tool_calls"].push_back(std::move(one));
+      for (const Choice::ToolCall& call : calls) {
+        message["tool_calls"].push_back({{"id", call.id},
+                                         {"type", "function"},
+                                         {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
       }
       Json logprobs =
           vocabulary_ ? Json{{"content", LogprobsJson(*vocabulary_, choice.tokens)}, {"refusal", nullptr}} : Json();
@@ -82,14 +77,24 @@ class ChatDialect final : public OpenAiDialect {
 
  private:
   static std::string FinishOf(const Choice& choice) {
-    return choice.calls.empty() ? FinishReasonOf(choice) : std::string("tool_calls");
+    const bool is_call = !choice.calls.empty() && choice.calls.back().is_whole;
+    return is_call ? std::string("tool_calls") : FinishReasonOf(choice);
   }
 
-  static Json CallJson(const Choice::ToolCall& call, size_t index) {
-    return {{"index", index},
-            {"id", call.id},
-            {"type", "function"},
-            {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
+  // A new part, as a delta. `calls` are those that have begun before; it is counted up.
+  static Json PartJson(const OutputPart& part, const Choice& choice, size_t& calls) {
+    if (part.kind == OutputPart::Kind::kText) return {{"content", part.text}};
+    if (part.kind == OutputPart::Kind::kReasoning) return {{"reasoning_content", part.text}};
+    Json call = {{"index", calls - 1}, {"function", {{"arguments", part.text}}}};
+    if (part.kind == OutputPart::Kind::kToolCall) {
+      const Choice::ToolCall& begun = choice.calls[calls];
+      call = {{"index", calls},
+              {"id", begun.id},
+              {"type", "function"},
+              {"function", {{"name", begun.name}, {"arguments", ""}}}};
+      ++calls;
+    }
+    return {{"tool_calls", Json::array({std::move(call)})}};
   }
 
   // The first of a choice says whose it is.

@@ -50,9 +50,15 @@ class ResponseDialect final : public Dialect {
     for (const OutputPart& part : news.parts) {
       if (part.kind == OutputPart::Kind::kToolCall) {
         out += EndItem();
-        out += CallEvents(news.choice.calls[calls_], calls_);
+        out += BeginCall(news.choice.calls[calls_], calls_);
         ++calls_;
+      } else if (part.kind == OutputPart::Kind::kArguments) {
+        call_->arguments += part.text;
+        out += Event("response.function_call_arguments.delta", PlacedCall({{"delta", part.text}}));
+      } else if (part.kind == OutputPart::Kind::kCallEnd) {
+        out += EndCall("completed");
       } else {
+        out += EndCall("incomplete");
         const bool is_text = part.kind == OutputPart::Kind::kText;
         if (!open_ || open_is_text_ != is_text) {
           out += EndItem();
@@ -70,8 +76,8 @@ class ResponseDialect final : public Dialect {
   }
 
   std::string EndChoice(uint32_t, const Choice& choice) override {
-    std::string out;
-    if (!open_ && items_.empty()) out = BeginItem(/*is_text=*/true);
+    std::string out = EndCall("incomplete");
+    if (!open_ && items_.empty()) out += BeginItem(/*is_text=*/true);
     return out + EndItem(StatusOf(choice));
   }
 
@@ -94,12 +100,13 @@ class ResponseDialect final : public Dialect {
 
   Json Whole(const std::vector<Choice>& choices) override {
     const Choice& choice = choices[0];
-    const bool has_text = !choice.text.empty() || (choice.calls.empty() && choice.reasoning.empty());
+    const std::vector<Choice::ToolCall> calls = choice.WholeCalls();
+    const bool has_text = !choice.text.empty() || (calls.empty() && choice.reasoning.empty());
     const char* const last = StatusOf(choice);
     if (!choice.reasoning.empty()) AddItem(TextItem(false, choice.reasoning, has_text ? "completed" : last));
     if (form_.vocabulary) open_logprobs_ = LogprobsJson(*form_.vocabulary, choice.tokens);
-    if (has_text) AddItem(TextItem(true, choice.text, choice.calls.empty() ? last : "completed"));
-    for (const Choice::ToolCall& call : choice.calls) AddItem(CallItem(call, calls_++, "completed"));
+    if (has_text) AddItem(TextItem(true, choice.text, calls.empty() ? last : "completed"));
+    for (const Choice::ToolCall& call : calls) AddItem(CallItem(call, calls_++, "completed"));
     Json response = Response("completed", items_);
     Finish(choices, response);
     return response;
@@ -203,27 +210,38 @@ class ResponseDialect final : public Dialect {
     return out;
   }
 
-  std::string CallEvents(const Choice::ToolCall& call, size_t number) {
-    Json begun = CallItem(call, number, "in_progress");
-    begun["arguments"] = "";
-    const Json item = CallItem(call, number, "completed");
-    const size_t place = items_.size();
-    const Json where = {{"item_id", item["id"]}, {"output_index", place}};
-    Json delta = where, done = where;
-    delta["delta"] = done["arguments"] = call.arguments;
-    std::string out = Event("response.output_item.added", {{"output_index", place}, {"item", begun}});
-    out += Event("response.function_call_arguments.delta", delta);
-    out += Event("response.function_call_arguments.done", done);
-    out += Event("response.output_item.done", {{"output_index", place}, {"item", item}});
+  std::string BeginCall(const Choice::ToolCall& call, size_t number) {
+    call_ = {call.id, call.name, {}};
+    call_number_ = number;
+    return Event("response.output_item.added",
+                 {{"output_index", items_.size()}, {"item", CallItem(*call_, call_number_, "in_progress")}});
+  }
+
+  // Where an event of the call belongs.
+  Json PlacedCall(Json fields) const {
+    Json placed = {{"item_id", CallItem(*call_, call_number_, "")["id"]}, {"output_index", items_.size()}};
+    placed.update(fields);
+    return placed;
+  }
+
+  std::string EndCall(const char* status) {
+    if (!call_) return {};
+    const Json item = CallItem(*call_, call_number_, status);
+    std::string out = Event("response.function_call_arguments.done",
+                            PlacedCall({{"name", call_->name}, {"arguments", call_->arguments}}));
+    out += Event("response.output_item.done", {{"output_index", items_.size()}, {"item", item}});
     AddItem(item);
+    call_.reset();
     return out;
   }
 
   const ResponseForm form_;
   Json items_ = Json::array();  // that are whole
   bool open_ = false, open_is_text_ = false;
-  std::string open_text_, item_id_;     // of the item that is being written
-  Json open_logprobs_ = Json::array();  // the same
+  std::string open_text_, item_id_;       // of the item that is being written
+  Json open_logprobs_ = Json::array();    // the same
+  std::optional<Choice::ToolCall> call_;  // that is being written
+  size_t call_number_ = 0;                // its place among the calls
   size_t calls_ = 0;
   uint64_t sequence_ = 0;
 };

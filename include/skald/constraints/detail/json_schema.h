@@ -15,17 +15,17 @@
 
 namespace skald {
 
-SKALD_INLINE Result<Grammar> ParseJsonSchema(std::string_view schema) {
+SKALD_INLINE Result<Grammar> ParseJsonSchema(std::string_view schema, ValueNotation notation) {
   return NoThrow("a JSON Schema", [&]() -> Result<Grammar> {
     SKALD_ASSIGN(const auto value, internal::ParseSchemaValue(schema));
-    return internal::SchemaReader(value).Read();
+    return internal::SchemaReader(value, notation).Read();
   });
 }
 
 SKALD_INLINE Result<Grammar> AnyJsonObject() {
   return NoThrow("a grammar", []() -> Result<Grammar> {
     Grammar grammar;
-    internal::JsonTexts json(grammar);
+    internal::JsonTexts json(grammar, ValueNotation::kJson);
     grammar.Define(Grammar::kRoot, json.AnyObject());
     return grammar;
   });

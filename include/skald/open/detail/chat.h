@@ -21,6 +21,8 @@
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 #include "skald/open/detail/final_message.h"
+#include "skald/open/tools/detail/adapted_calls.h"
+#include "skald/open/tools/detail/tool_text.h"
 #include "skald/templates/built_in.h"
 #include "skald/templates/special_tokens.h"
 #include "skald/tokenizers/stream_decoder.h"
@@ -111,7 +113,8 @@ inline MarkedText WithPlainMarks(const MarkedText& text, const std::vector<std::
 // chat and the template.
 class ChatVariables {
  public:
-  ChatVariables(const Tokenizer& tokenizer, const ChatTemplateParts& parts, const Chat& chat) {
+  ChatVariables(const Tokenizer& tokenizer, const ChatTemplateParts& parts, const Chat& chat, const JsonValue& messages,
+                const JsonValue& tools) {
     const std::optional<int32_t> ids[] = {tokenizer.bos_id(), tokenizer.eos_id(), tokenizer.unk_id(),
                                           tokenizer.pad_id()};
     for (size_t i = 0; i < std::size(ids); ++i) {
@@ -124,9 +127,14 @@ class ChatVariables {
     for (const auto& [name, spelling] : parts.special_tokens) {
       if (spelling) AddToken(name, *spelling);
     }
-    list_.emplace_back("messages", &chat.messages);
-    list_.emplace_back("tools", &chat.tools);
+    list_.emplace_back("messages", &messages);
+    list_.emplace_back("tools", &tools);
     list_.emplace_back("documents", &chat.documents);
+    // The names that Fireworks' templates have for tools and time.
+    if (!tools.is_null()) TreeOf(functions_) = calls::FunctionsText(TreeOf(tools));
+    if (chat.options.now) TreeOf(datetime_) = DateTime(*chat.options.now);
+    list_.emplace_back("functions", &functions_);
+    list_.emplace_back("datetime", &datetime_);
     TreeOf(add_generation_prompt_) = chat.add_generation_prompt && !chat.continue_final_message;
     list_.emplace_back("add_generation_prompt", &add_generation_prompt_);
     list_.emplace_back("", &chat.variables);
@@ -140,6 +148,12 @@ class ChatVariables {
   std::string_view Bos() const { return bos_; }
 
  private:
+  static std::string DateTime(const WallTime& time) {
+    const auto two = [](int number) { return (number < 10 ? "0" : "") + std::to_string(number); };
+    return std::to_string(time.year) + "-" + two(time.month) + "-" + two(time.day) + " " + two(time.hour) + ":" +
+           two(time.minute) + ":" + two(time.second);
+  }
+
   void AddToken(std::string_view name, std::string_view spelling) {
     TreeOf(tokens_.emplace_back()) = spelling;
     list_.emplace_back(name, &tokens_.back());
@@ -147,10 +161,69 @@ class ChatVariables {
   }
 
   std::deque<JsonValue> tokens_;  // texts
-  JsonValue add_generation_prompt_;
+  JsonValue add_generation_prompt_, functions_, datetime_;
   std::string_view bos_;
   TemplateVariables list_;
 };
+
+// Renders the chat with these messages and tools in place of its own, and says how BOS is spelled.
+inline Result<MarkedText> RenderMessages(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                         const Chat& chat, const JsonValue& messages, const JsonValue& tools,
+                                         std::string& bos) {
+  const ChatVariables variables(tokenizer, chat_template.parts(), chat, messages, tools);
+  bos = variables.Bos();
+  const std::string_view name = chat.template_name;
+  return chat_template.Render(variables.list(), chat.options, name.empty() && !tools.is_null() ? "tool_use" : name);
+}
+
+inline bool IsComplaint(const Result<MarkedText>& text) {
+  return !text && text.error().code == ErrorCode::kInvalidArgument;
+}
+
+// Renders the chat with its tools as text.
+inline Result<MarkedText> RenderToolText(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                         const Chat& chat, std::string& bos) {
+  const auto render = [&](bool has_system) {
+    JsonValue messages = JsonValue::Array();
+    calls::AddWithToolText(TreeOf(chat.messages), TreeOf(chat.tools), has_system, TreeOf(messages));
+    return RenderMessages(tokenizer, chat_template, chat, messages, {}, bos);
+  };
+  Result<MarkedText> text = render(true);
+  if (!IsComplaint(text)) return text;
+  Result<MarkedText> other = render(false);
+  return other ? std::move(other) : std::move(text);
+}
+
+// Renders the chat in the ways that templates want tools and calls, until one does; returns the first error if none
+// does.
+inline Result<MarkedText> RenderAnyWay(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
+                                       std::string& bos) {
+  if (chat.tools_are_text) return RenderToolText(tokenizer, chat_template, chat, bos);
+  const std::string_view source = chat_template.source();
+  const bool has_calls = calls::HaveCalls(TreeOf(chat.messages));
+  const calls::CallForm* const unwritten = has_calls ? calls::UnwrittenForm(source) : nullptr;
+  const bool in_system = !chat.tools.is_null() && calls::WantsToolsInSystem(source);
+  const auto render = [&](bool with_text, bool with_ids) {
+    if (unwritten == nullptr && !in_system && !with_text && !with_ids) {
+      return RenderMessages(tokenizer, chat_template, chat, chat.messages, chat.tools, bos);
+    }
+    JsonValue messages = chat.messages;
+    auto& list = TreeOf(messages);
+    for (auto& message : list) {
+      if (unwritten != nullptr) calls::WriteCallsInText(*unwritten, message);
+    }
+    if (in_system) calls::GiveToolsToSystem(TreeOf(chat.tools), list);
+    if (with_text) calls::WriteArguments(list);
+    if (with_ids) calls::ShortenIds(list);
+    return RenderMessages(tokenizer, chat_template, chat, messages, chat.tools, bos);
+  };
+  Result<MarkedText> text = render(false, false);
+  if (!IsComplaint(text) || !has_calls) return text;
+  for (const int way : {1, 2, 3}) {
+    if (Result<MarkedText> other = render(way & 1, way & 2); other) return other;
+  }
+  return text;
+}
 
 // Ids as text, step by step. Special pieces are no text: they separate stretches of it.
 class IdsAsText {
@@ -246,13 +319,10 @@ SKALD_INLINE Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const Cha
     if (Result<void> valid = internal::CheckPieces(tokenizer, parts); !valid) return Failure(valid.error());
     if (Result<void> valid = internal::CheckMarks(parts, TreeOf(chat.messages)); !valid) return Failure(valid.error());
     if (Result<void> valid = internal::CheckVariables(TreeOf(chat.variables)); !valid) return Failure(valid.error());
-    const internal::ChatVariables variables(tokenizer, parts, chat);
-    const std::string_view name = chat.template_name;
-    Result<MarkedText> text =
-        chat_template.Render(variables.list(), chat.options, name.empty() && !chat.tools.is_null() ? "tool_use" : name);
+    std::string spelling;
+    Result<MarkedText> text = internal::RenderAnyWay(tokenizer, chat_template, chat, spelling);
     if (text && chat.continue_final_message) text = internal::UpToFinalMessage(*text, TreeOf(chat.messages));
     if (text && !parts.marks.empty()) text = internal::WithPlainMarks(*text, parts.marks);
-    const std::string_view spelling = variables.Bos();
     if (!text || !parts.adds_bos || spelling.empty()) return text;
     if (text->text().starts_with(spelling) && text->IsTemplates(0, spelling.size())) return text;
     MarkedText with_bos(spelling, Author::kTemplate);
@@ -294,7 +364,8 @@ SKALD_INLINE Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, co
     };
     // Markers that end turns wherever models have them.
     std::vector<std::string> names = chat_template.parts().stops;
-    for (const char* name : {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>"}) {
+    for (const char* name : {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>",
+                             "<turn|>", "<|tool_response>", "<|observation|>"}) {
       if (chat_template.source().find(name) != std::string::npos) names.emplace_back(name);
     }
     for (const std::string& name : names) {
@@ -318,8 +389,13 @@ SKALD_INLINE bool BeginsThinking(const Tokenizer& tokenizer, const OutputFormat&
   if (format.think_begin.empty()) return false;
   const auto tail = prompt.last(std::min<size_t>(prompt.size(), 16));
   std::string text = tokenizer.Decode(tail, SkipSpecial::kNo).value_or("");
-  while (text.ends_with('\n') || text.ends_with(' ')) text.pop_back();
-  return text.ends_with(format.think_begin);
+  const auto trim = [](std::string& one) {
+    while (one.ends_with('\n') || one.ends_with(' ')) one.pop_back();
+  };
+  std::string begin = format.think_begin;
+  trim(text);
+  trim(begin);
+  return text.ends_with(begin);
 }
 
 }  // namespace skald

@@ -8,10 +8,12 @@
 #include "skald/open/model_text.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "skald/base/files/path_text.h"
+#include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/open/chat.h"
@@ -74,14 +76,48 @@ SKALD_INLINE SamplerSettings AdvisedSettings(const GenerationConfig& advice) {
   return settings;
 }
 
+SKALD_INLINE Result<ChatTemplate> ChatTemplateInFile(const std::filesystem::path& path, const ChatTemplate& published) {
+  return NoThrow(PathText(path), [&]() -> Result<ChatTemplate> {
+    constexpr uint64_t kMostBytes = uint64_t{4} << 20;
+    SKALD_ASSIGN(const auto source, ReadSmallFile(path, kMostBytes));
+    ChatTemplateParts parts;
+    parts.name = PathText(path);
+    parts.special_tokens = published.parts().special_tokens;
+    parts.adds_bos = published.parts().adds_bos;
+    auto chat_template = ChatTemplate::Make(source, std::move(parts));
+    if (!chat_template) return Annotate(PathText(path), chat_template);
+    return chat_template;
+  });
+}
+
+namespace internal {
+
+// The source that tells of tools: of several programs, the one for chats with tools.
+inline std::string_view ToolSourceOf(const ChatTemplate& chat_template) {
+  for (const auto& [name, source] : chat_template.parts().named_sources) {
+    if (name == "tool_use") return source;
+  }
+  return chat_template.source();
+}
+
+inline Result<ChatTemplate> ChosenTemplate(const ModelInfo& info, const Tokenizer& tokenizer,
+                                           const TextOptions& options) {
+  if (options.chat_template) return BuiltInTemplate(*options.chat_template);
+  SKALD_ASSIGN(auto published, OpenChatTemplate(info.model, tokenizer));
+  if (options.chat_template_file) return ChatTemplateInFile(*options.chat_template_file, published);
+  return published;
+}
+
+}  // namespace internal
+
 SKALD_INLINE Result<ModelText> OpenModelText(const ModelInfo& info, const TextOptions& options) {
   return NoThrow(PathText(info.model.path()), [&]() -> Result<ModelText> {
     SKALD_ASSIGN(auto tokenizer, options.tokenizer ? OpenTokenizer(info, *options.tokenizer) : OpenTokenizer(info));
-    SKALD_ASSIGN(auto chat_template, options.chat_template ? BuiltInTemplate(*options.chat_template)
-                                                           : OpenChatTemplate(info.model, tokenizer));
+    SKALD_ASSIGN(auto chat_template, internal::ChosenTemplate(info, tokenizer, options));
     SKALD_ASSIGN(const auto advice, OpenGenerationConfig(info.model));
     SKALD_ASSIGN(auto stop_ids, StopIds(tokenizer, chat_template, advice));
-    auto output = OutputFormatOf(chat_template.source());
+    auto output = OutputFormatOf(internal::ToolSourceOf(chat_template));
+    output.tools = options.tool_form.value_or(output.tools);
     return ModelText{std::move(tokenizer), std::move(chat_template), std::move(stop_ids), AdvisedSettings(advice),
                      std::move(output)};
   });

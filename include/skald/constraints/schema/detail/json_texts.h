@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How JSON is written, as rules of a grammar: strings and their characters, white space, and values of any form. White
-// space is what people and programs write, bounded, so that a model cannot go on with it forever: nothing, one space,
-// or a new line that is indented. Source: RFC 8259.
+// How values are written, as rules of a grammar: strings and their characters, white space, and values of any form, in
+// JSON or a notation like it. White space is what people and programs write, bounded, so that a model cannot go on with
+// it forever: nothing, one space, or a new line that is indented. Sources: RFC 8259; docs.python.org, lexical analysis.
 
 #ifndef SKALD_CONSTRAINTS_SCHEMA_DETAIL_JSON_TEXTS_H_
 #define SKALD_CONSTRAINTS_SCHEMA_DETAIL_JSON_TEXTS_H_
@@ -17,7 +17,9 @@
 #include "skald/base/text/utf8.h"
 #include "skald/constraints/grammar/characters.h"
 #include "skald/constraints/grammar/grammar.h"
+#include "skald/constraints/grammar/text_without.h"
 #include "skald/constraints/schema/detail/schema_value.h"
+#include "skald/constraints/schema/value_notation.h"
 
 namespace skald::internal {
 
@@ -50,8 +52,25 @@ inline std::string InQuotes(std::string_view text) {
   return quoted + "\"";
 }
 
-// A value as JSON, without white space.
-inline std::string AsJson(const SchemaValue& value) {
+// Begins and ends texts of kGemma, in which nothing is escaped.
+inline constexpr std::string_view kGemmaQuote = "<|\"|>";
+
+inline std::string InQuotes(std::string_view text, ValueNotation notation) {
+  if (notation != ValueNotation::kGemma) return InQuotes(text);
+  return std::string(kGemmaQuote).append(text).append(kGemmaQuote);
+}
+
+// Whether a name can be written without quotes: as a key of kGemma, and of an argument of kPythonCall.
+inline bool CanBeBare(std::string_view name) {
+  constexpr std::string_view kOthers = "_-.$@/";
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           kOthers.find(c) != kOthers.npos;
+  });
+}
+
+// A value without white space.
+inline std::string AsJson(const SchemaValue& value, ValueNotation notation) {
   using Kind = SchemaValue::Kind;
   switch (value.kind) {
     case Kind::kNull:
@@ -62,7 +81,7 @@ inline std::string AsJson(const SchemaValue& value) {
     case Kind::kNumber:
       return value.text;
     case Kind::kString:
-      return InQuotes(value.text);
+      return InQuotes(value.text, notation);
     case Kind::kArray:
     case Kind::kObject:
       break;
@@ -71,18 +90,25 @@ inline std::string AsJson(const SchemaValue& value) {
   std::string json(1, is_object ? '{' : '[');
   for (size_t i = 0; i < value.items.size(); ++i) {
     if (i > 0) json += ',';
-    if (is_object) json += InQuotes(value.names[i]) + ':';
-    json += AsJson(value.items[i]);
+    const bool is_bare = is_object && notation == ValueNotation::kGemma && CanBeBare(value.names[i]);
+    if (is_object) json += (is_bare ? value.names[i] : InQuotes(value.names[i], notation)) + ':';
+    json += AsJson(value.items[i], notation);
   }
   return json + (is_object ? '}' : ']');
 }
 
-// Adds to a grammar what its JSON is made of, each rule once.
+// Adds to a grammar what its values are made of, each rule once.
 class JsonTexts {
  public:
   using Expression = Grammar::Expression;
 
-  explicit JsonTexts(Grammar& grammar) : grammar_(grammar) {}
+  JsonTexts(Grammar& grammar, ValueNotation notation)
+      : grammar_(grammar),
+        notation_(notation),
+        is_gemma_(notation == ValueNotation::kGemma),
+        is_python_(notation == ValueNotation::kPython || notation == ValueNotation::kPythonCall) {}
+
+  ValueNotation notation() const { return notation_; }
 
   Expression Call(Grammar::Rule rule) { return grammar_.Add(Grammar::Call{rule}); }
   Expression Sequence(std::vector<Expression> parts) { return grammar_.Add(Grammar::Sequence{std::move(parts)}); }
@@ -93,6 +119,7 @@ class JsonTexts {
 
   // White space, or none.
   Expression Space() {
+    if (is_gemma_) return Grammar::kEmpty;
     return Once(space_, "space", [this] {
       constexpr size_t kMostSpaces = 32, kMostTabs = 8;
       const auto up_to = [this](std::string_view text, size_t most) {
@@ -103,8 +130,35 @@ class JsonTexts {
     });
   }
 
+  Expression Null() { return is_python_ || is_gemma_ ? EitherOf("null", "None") : grammar_.Literal("null"); }
+  Expression True() { return is_python_ ? EitherOf("true", "True") : grammar_.Literal("true"); }
+  Expression False() { return is_python_ ? EitherOf("false", "False") : grammar_.Literal("false"); }
+  // A value, written in one way but for what quotes a string of Python has.
+  Expression Value(const SchemaValue& value) {
+    switch (value.kind) {
+      case SchemaValue::Kind::kNull:
+        return Null();
+      case SchemaValue::Kind::kBoolean:
+        return value.boolean ? True() : False();
+      default:
+        break;
+    }
+    const Expression literal = grammar_.Literal(AsJson(value, notation_));
+    const bool is_plain =
+        value.kind == SchemaValue::Kind::kString && value.text.find_first_of("'\\") == std::string::npos;
+    if (!is_python_ || !is_plain || InQuotes(value.text).size() != value.text.size() + 2) return literal;
+    return Choice({literal, grammar_.Literal("'" + value.text + "'")});
+  }
+
+  // Text in the quotes of a string.
+  Expression Quoted(Expression inside) {
+    const Expression quote = grammar_.Literal(is_gemma_ ? kGemmaQuote : "\"");
+    return Sequence({quote, inside, quote});
+  }
+
   // One character of `set` in a string, written in one way.
   Expression CharacterOf(const CharacterRanges& set) {
+    if (is_gemma_) return OneOf(Without(set, {{kGemmaQuote[0], kGemmaQuote[0]}}));
     CharacterRanges plain = Without(set, {{0, kFirstPrintable - 1}, {'"', '"'}, {'\\', '\\'}});
     std::vector<Expression> ways;
     if (!plain.empty()) ways.push_back(grammar_.Add(Grammar::Characters{std::move(plain)}));
@@ -123,8 +177,11 @@ class JsonTexts {
 
   // `min` to `max` characters in quotes, written in any way but as half of a surrogate pair.
   Expression String(size_t min, std::optional<size_t> max) {
-    const Expression quote = grammar_.Literal("\"");
-    return Sequence({quote, grammar_.Add(Grammar::Repeat{FreeCharacter(), min, max}), quote});
+    if (is_gemma_ && min == 0 && !max) return Quoted(AddTextWithout(kGemmaQuote, grammar_));
+    const auto in = [&](Expression character) { return grammar_.Add(Grammar::Repeat{character, min, max}); };
+    if (!is_python_) return Quoted(in(is_gemma_ ? CharacterOf(Complement({})) : FreeCharacter()));
+    const Expression quote = grammar_.Literal("'");
+    return Choice({Quoted(in(PythonCharacter('"'))), Sequence({quote, in(PythonCharacter('\'')), quote})});
   }
 
   Expression AnyString() {
@@ -153,13 +210,12 @@ class JsonTexts {
   // Any value.
   Expression AnyValue() {
     return Once(value_, "value", [this] {
-      return Choice({AnyObject(), AnyArray(), AnyString(), AnyNumber(), grammar_.Literal("true"),
-                     grammar_.Literal("false"), grammar_.Literal("null")});
+      return Choice({AnyObject(), AnyArray(), AnyString(), AnyNumber(), True(), False(), Null()});
     });
   }
 
   Expression AnyObject() {
-    return Once(object_, "object", [this] { return List("{", Member(AnyString(), AnyValue()), 0, std::nullopt, "}"); });
+    return Once(object_, "object", [this] { return List("{", Member(AnyKey(), AnyValue()), 0, std::nullopt, "}"); });
   }
 
   Expression AnyArray() {
@@ -167,9 +223,20 @@ class JsonTexts {
   }
 
   // A member of an object.
-  Expression Member(Expression name, Expression value) {
-    return Sequence({name, grammar_.Literal(":"), Space(), value});
+  Expression Member(Expression key, Expression value) { return Sequence({key, grammar_.Literal(":"), Space(), value}); }
+  Expression Key(const std::string& name) {
+    if (is_gemma_ && CanBeBare(name)) return grammar_.Literal(name);
+    SchemaValue value;
+    value.kind = SchemaValue::Kind::kString;
+    value.text = name;
+    return Value(value);
   }
+  Expression AnyKey() { return is_gemma_ ? BareKey() : AnyString(); }
+  // A key without quotes.
+  Expression BareKey() {
+    return Sequence({OneOf(KeyCharacters()), grammar_.Add(Grammar::Repeat{OneOf(KeyCharacters())})});
+  }
+  static CharacterRanges KeyCharacters() { return {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}; }
   Expression Comma() { return Sequence({grammar_.Literal(","), Space()}); }
 
   // `min` to `max` items with commas between.
@@ -199,6 +266,9 @@ class JsonTexts {
   }
 
   Expression OneOf(CharacterRanges set) { return grammar_.Add(Grammar::Characters{std::move(set)}); }
+  Expression EitherOf(std::string_view a, std::string_view b) {
+    return Choice({grammar_.Literal(a), grammar_.Literal(b)});
+  }
 
   // An integer above 0.
   Expression FromOne(size_t most_digits) { return Sequence({OneOf({{'1', '9'}}), Digits(0, most_digits - 1)}); }
@@ -222,7 +292,20 @@ class JsonTexts {
     return *free_character_;
   }
 
+  // A character between such quotes.
+  Expression PythonCharacter(char quote) {
+    const auto mark = static_cast<char32_t>(quote);
+    const Expression letter =
+        OneOf({{'"', '"'}, {'\'', '\''}, {'\\', '\\'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}});
+    const CharacterRanges digit = {{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
+    const Expression code = Sequence({grammar_.Literal("x"), OneOf({{'0', '7'}}), OneOf(digit)});
+    const Expression escape = Sequence({grammar_.Literal("\\"), Choice({letter, code})});
+    return Choice({OneOf(Complement({{0, kFirstPrintable - 1}, {mark, mark}, {'\\', '\\'}})), escape});
+  }
+
   Grammar& grammar_;
+  const ValueNotation notation_;
+  const bool is_gemma_, is_python_;
   std::optional<Grammar::Rule> space_, characters_, string_, number_, integer_, value_, object_, array_;
   std::optional<Expression> free_character_;
 };

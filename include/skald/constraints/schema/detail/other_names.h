@@ -18,10 +18,15 @@
 
 namespace skald::internal {
 
-// Returns a string in quotes that is none of `names`, each character written in one way, so that no escape makes one of
-// the names. A tree of the names' beginnings, from each of which any character leads away that no name goes on with.
-// `names` must be valid UTF-8.
-inline Grammar::Expression NamesOtherThan(const std::vector<std::string>& names, Grammar& grammar, JsonTexts& json) {
+// Returns a string in quotes, or without if it `is_bare`, that is none of `names`, each character written in one way,
+// so that no escape makes one of the names. A tree of the names' beginnings, from each of which any character leads
+// away that no name goes on with. `names` must be valid UTF-8.
+inline Grammar::Expression NamesOtherThan(const std::vector<std::string>& names, bool is_bare, Grammar& grammar,
+                                          JsonTexts& json) {
+  const CharacterRanges bare = JsonTexts::KeyCharacters();
+  const auto character = [&](CharacterRanges set) {
+    return is_bare ? grammar.Add(Grammar::Characters{Without(set, Complement(bare))}) : json.CharacterOf(set);
+  };
   struct Beginning {
     std::map<char32_t, size_t> next;
     bool is_name = false;
@@ -43,18 +48,19 @@ inline Grammar::Expression NamesOtherThan(const std::vector<std::string>& names,
   constexpr size_t kElsewhere = 2;
   Grammar::Graph graph;
   graph.nodes = tree.size() + 2;
-  graph.edges.push_back({kElsewhere, 1, json.AnyCharacters()});
+  graph.edges.push_back(
+      {kElsewhere, 1, is_bare ? grammar.Add(Grammar::Repeat{character(bare)}) : json.AnyCharacters()});
   for (size_t i = 0; i < tree.size(); ++i) {
     CharacterRanges taken;
     for (const auto& [c, next] : tree[i].next) {
       taken.push_back({c, c});
-      graph.edges.push_back({node(i), node(next), json.CharacterOf({{c, c}})});
+      graph.edges.push_back({node(i), node(next), character({{c, c}})});
     }
-    graph.edges.push_back({node(i), kElsewhere, json.CharacterOf(Complement(std::move(taken)))});
-    if (!tree[i].is_name) graph.edges.push_back({node(i), 1, Grammar::kEmpty});
+    graph.edges.push_back({node(i), kElsewhere, character(Complement(std::move(taken)))});
+    if (!tree[i].is_name && !(is_bare && i == 0)) graph.edges.push_back({node(i), 1, Grammar::kEmpty});
   }
-  const Grammar::Expression quote = grammar.Literal("\"");
-  return json.Sequence({quote, grammar.Add(std::move(graph)), quote});
+  const Grammar::Expression name = grammar.Add(std::move(graph));
+  return is_bare ? name : json.Quoted(name);
 }
 
 }  // namespace skald::internal

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,12 +39,14 @@ class SchemaReader {
   using Expression = Grammar::Expression;
 
   // `root` must outlive this.
-  explicit SchemaReader(const SchemaValue& root) : root_(root), grammar_("#"), json_(grammar_) {
-    rules_.emplace("", Grammar::kRoot);
+  SchemaReader(const SchemaValue& root, ValueNotation notation)
+      : root_(root), grammar_("#"), json_(grammar_, notation), is_call_(notation == ValueNotation::kPythonCall) {
+    if (!is_call_) rules_.emplace("", Grammar::kRoot);  // of a call, the root elsewhere is an object like any other
     open_.push_back({Grammar::kRoot, &root, ""});
   }
 
   Result<Grammar> Read() {
+    CheckCall();
     for (size_t i = 0; i < open_.size() && !failure_; ++i) {
       const OpenRule rule = open_[i];
       grammar_.Define(rule.rule, ReadSchema(*rule.schema, rule.place));
@@ -85,6 +88,7 @@ class SchemaReader {
     return json_.Call(entry->second);
   }
 
+  void CheckCall();
   Expression ReadSchema(const SchemaValue& schema, const Place& place);
   bool CheckKeywords(const SchemaValue& schema, const Place& place);
   std::vector<SchemaType> ReadTypes(const SchemaValue& schema, const Place& place);
@@ -94,9 +98,11 @@ class SchemaReader {
   Expression ReadOfType(const SchemaValue& schema, SchemaType type, const Place& place);
   Expression ReadObject(const SchemaValue& schema, const Place& place);
   Expression ReadMembers(const SchemaValue& properties, const std::vector<bool>& is_required,
-                         std::optional<Expression> other, const Place& place);
+                         std::optional<Expression> other, bool is_call, const Place& place);
+  Expression MemberOf(const std::string& name, const SchemaValue& schema, bool is_call, const Place& place);
+  std::vector<size_t> OrderOf(const std::vector<std::string>& names) const;
   std::vector<bool> ReadRequired(const SchemaValue& schema, const Place& place);
-  std::optional<Expression> ReadOtherMembers(const SchemaValue& schema, const Place& place);
+  std::optional<Expression> ReadOtherMembers(const SchemaValue& schema, bool is_call, const Place& place);
   Expression ReadArray(const SchemaValue& schema, const Place& place);
   Expression ReadString(const SchemaValue& schema, const Place& place);
   Expression ReadNumber(const SchemaValue& schema, bool integers_only, const Place& place);
@@ -110,10 +116,19 @@ class SchemaReader {
   JsonTexts json_;
   std::map<Place, Grammar::Rule> rules_;
   std::vector<OpenRule> open_;
+  bool is_call_;  // the object that is read next is the arguments of a call
   std::optional<Error> failure_;
 };
 
 // Implementation.
+
+// Arguments of a call can be one object alone.
+inline void SchemaReader::CheckCall() {
+  if (!is_call_) return;
+  const SchemaValue* const type = root_.Find("type");
+  const bool is_object = type != nullptr ? type->text == "object" : root_.Find("properties") != nullptr;
+  if (!is_object) Refuse("", "arguments of a call are one object");
+}
 
 inline SchemaReader::Expression SchemaReader::ReadSchema(const SchemaValue& schema, const Place& place) {
   if (failure_) return Grammar::kEmpty;
@@ -202,7 +217,7 @@ inline SchemaReader::Expression SchemaReader::ReadEnum(const SchemaValue& schema
   std::vector<Expression> ways;
   for (const SchemaValue& value : values) {
     const bool fits = std::any_of(types.begin(), types.end(), [&](SchemaType type) { return IsOfType(value, type); });
-    if (types.empty() || fits) ways.push_back(grammar_.Literal(AsJson(value)));
+    if (types.empty() || fits) ways.push_back(json_.Value(value));
   }
   if (ways.empty()) return Complain(place, "there is no value of the schema's type");
   return json_.Choice(std::move(ways));
@@ -222,9 +237,9 @@ inline SchemaReader::Expression SchemaReader::ReadOfType(const SchemaValue& sche
                                                          const Place& place) {
   switch (type) {
     case SchemaType::kNull:
-      return grammar_.Literal("null");
+      return json_.Null();
     case SchemaType::kBoolean:
-      return json_.Choice({grammar_.Literal("true"), grammar_.Literal("false")});
+      return json_.Choice({json_.True(), json_.False()});
     case SchemaType::kObject:
       return ReadObject(schema, place);
     case SchemaType::kArray:
@@ -250,14 +265,15 @@ inline const SchemaValue* SchemaReader::FindOfKind(const SchemaValue& schema, st
 
 inline SchemaReader::Expression SchemaReader::ReadObject(const SchemaValue& schema, const Place& place) {
   const SchemaValue none;
+  const bool is_call = std::exchange(is_call_, false);
   const SchemaValue* properties = FindOfKind(schema, "properties", Kind::kObject, "an object of schemas", place);
   const std::vector<bool> is_required = ReadRequired(schema, place);
-  const std::optional<Expression> other = ReadOtherMembers(schema, place);
+  const std::optional<Expression> other = ReadOtherMembers(schema, is_call, place);
   if (properties == nullptr) properties = &none;
   if (properties->names.size() > kMaxSchemaProperties) {
     return Refuse(place, Concat({"an object has more than ", std::to_string(kMaxSchemaProperties), " properties"}));
   }
-  return ReadMembers(*properties, is_required, other, PlaceIn(place, "properties"));
+  return ReadMembers(*properties, is_required, other, is_call, PlaceIn(place, "properties"));
 }
 
 // For each property, whether it must be there.
@@ -281,7 +297,7 @@ inline std::vector<bool> SchemaReader::ReadRequired(const SchemaValue& schema, c
 
 // A member that is none of the properties, if there may be any: where the schema says so, or says nothing of
 // properties either.
-inline std::optional<SchemaReader::Expression> SchemaReader::ReadOtherMembers(const SchemaValue& schema,
+inline std::optional<SchemaReader::Expression> SchemaReader::ReadOtherMembers(const SchemaValue& schema, bool is_call,
                                                                               const Place& place) {
   const SchemaValue* const properties = schema.Find("properties");
   const SchemaValue* const additional = schema.Find("additionalProperties");
@@ -290,42 +306,69 @@ inline std::optional<SchemaReader::Expression> SchemaReader::ReadOtherMembers(co
   }
   const Expression value =
       additional == nullptr ? json_.AnyValue() : ReadSchema(*additional, PlaceIn(place, "additionalProperties"));
-  if (properties == nullptr || properties->names.empty()) return json_.Member(json_.AnyString(), value);
-  const Expression name = NamesOtherThan(properties->names, grammar_, json_);
-  return json_.Member(name, value);
+  const bool is_bare = is_call || json_.notation() == ValueNotation::kGemma;
+  const bool is_any = properties == nullptr || properties->names.empty();
+  const Expression key = !is_any   ? NamesOtherThan(properties->names, is_bare, grammar_, json_)
+                         : is_call ? json_.BareKey()
+                                   : json_.AnyKey();
+  return is_call ? json_.Sequence({key, grammar_.Literal("="), value}) : json_.Member(key, value);
+}
+
+// The order in which members are written: the schema's, but for Gemma, whose templates sort them.
+inline std::vector<size_t> SchemaReader::OrderOf(const std::vector<std::string>& names) const {
+  std::vector<size_t> order(names.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (json_.notation() != ValueNotation::kGemma) return order;
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::lexicographical_compare(names[a].begin(), names[a].end(), names[b].begin(), names[b].end(),
+                                        [&](char x, char y) { return lower(x) < lower(y); });
+  });
+  return order;
 }
 
 // A graph with each property once. Each has a node before it, where a member must follow, and one after it, where the
 // object ends or a comma follows.
 inline SchemaReader::Expression SchemaReader::ReadMembers(const SchemaValue& properties,
                                                           const std::vector<bool>& is_required,
-                                                          std::optional<Expression> other, const Place& place) {
+                                                          std::optional<Expression> other, bool is_call,
+                                                          const Place& place) {
   const size_t count = properties.names.size(), places = count + (other ? 1 : 0);
   const auto before = [](size_t i) { return 3 + 2 * i; };
   const auto behind = [](size_t i) { return 4 + 2 * i; };
   constexpr size_t kOpened = 2;
-  const Expression close = json_.Sequence({json_.Space(), grammar_.Literal("}")}), comma = json_.Comma();
+  const std::string_view begin = is_call ? "(" : "{", end = is_call ? ")" : "}";
+  const Expression close = json_.Sequence({json_.Space(), grammar_.Literal(end)}), comma = json_.Comma();
+  const std::vector<size_t> order = OrderOf(properties.names);
   size_t last_required = 0;  // counted from 1
-  for (size_t i = 0; i < count; ++i) last_required = is_required[i] ? i + 1 : last_required;
+  for (size_t i = 0; i < count; ++i) last_required = is_required[order[i]] ? i + 1 : last_required;
 
   Grammar::Graph graph;
   graph.nodes = 3 + 2 * places;
-  graph.edges.push_back({0, kOpened, json_.Sequence({grammar_.Literal("{"), json_.Space()})});
-  if (last_required == 0) graph.edges.push_back({kOpened, 1, grammar_.Literal("}")});
+  graph.edges.push_back({0, kOpened, json_.Sequence({grammar_.Literal(begin), json_.Space()})});
+  if (last_required == 0) graph.edges.push_back({kOpened, 1, grammar_.Literal(end)});
   if (places > 0) graph.edges.push_back({kOpened, before(0), Grammar::kEmpty});
   for (size_t i = 0; i < places && !failure_; ++i) {
     const bool is_other = i == count;
-    const Expression member = is_other
-                                  ? *other
-                                  : json_.Member(grammar_.Literal(InQuotes(properties.names[i])),
-                                                 ReadSchema(properties.items[i], PlaceIn(place, properties.names[i])));
+    const size_t at = is_other ? 0 : order[i];
+    const Expression member =
+        is_other ? *other
+                 : MemberOf(properties.names[at], properties.items[at], is_call, PlaceIn(place, properties.names[at]));
     graph.edges.push_back({before(i), behind(i), member});
-    if (i + 1 < places && !is_required[i]) graph.edges.push_back({before(i), before(i + 1), Grammar::kEmpty});
+    if (i + 1 < places && !is_required[at]) graph.edges.push_back({before(i), before(i + 1), Grammar::kEmpty});
     if (is_other) graph.edges.push_back({behind(i), before(i), comma});
     if (i + 1 < places) graph.edges.push_back({behind(i), before(i + 1), comma});
     if (i + 1 >= last_required) graph.edges.push_back({behind(i), 1, close});
   }
   return grammar_.Add(std::move(graph));
+}
+
+inline SchemaReader::Expression SchemaReader::MemberOf(const std::string& name, const SchemaValue& schema, bool is_call,
+                                                       const Place& place) {
+  const Expression value = ReadSchema(schema, place);
+  if (!is_call) return json_.Member(json_.Key(name), value);
+  if (!CanBeBare(name)) return Refuse(place, "no argument of a call can have this name");
+  return json_.Sequence({grammar_.Literal(name), grammar_.Literal("="), value});
 }
 
 inline SchemaReader::Expression SchemaReader::ReadArray(const SchemaValue& schema, const Place& place) {
@@ -359,8 +402,7 @@ inline SchemaReader::Expression SchemaReader::ReadString(const SchemaValue& sche
     return Refuse(PlaceIn(place, keyword),
                   Concat({"regular expression ", QuotedName(*expression), ": ", inside.error().message}));
   }
-  const Expression quote = grammar_.Literal("\"");
-  return json_.Sequence({quote, *inside, quote});
+  return json_.Quoted(*inside);
 }
 
 inline SchemaReader::Expression SchemaReader::ReadNumber(const SchemaValue& schema, bool integers_only,

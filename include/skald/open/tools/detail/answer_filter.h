@@ -40,6 +40,15 @@ class AnswerGrammars {
   Result<SharedFilter> May() {
     return Kept("call", [this] { return Grammars([this](Grammar& grammar) { return calls_.AddCall(grammar); }); });
   }
+  // The beginning of an answer whose prompt has the mark of calls.
+  Result<SharedFilter> Start() {
+    return Kept("start", [this] {
+      return Grammars([this](Grammar& grammar) -> Result<Expression> {
+        SKALD_ASSIGN(const auto call, calls_.AddCall(grammar));
+        return grammar.Add(Grammar::Choice{{call, grammar.Literal(calls_.text_begin())}});
+      });
+    });
+  }
   // A whole answer, with `before` before it.
   Result<SharedFilter> Must(const std::string& before) {
     return Kept("answer" + before,
@@ -169,7 +178,6 @@ SKALD_INLINE Result<std::shared_ptr<const TokenFilter>> MakeAnswerFilter(
     plan->think_begin = rules.format.think_begin;
     plan->think_end = rules.format.think_end;
     plan->begins_thinking = rules.begins_thinking;
-    plan->begins_answer = grammars.calls().begins_answer();
     if (must) {
       SKALD_ASSIGN(auto filter, grammars.Must(""));
       if (!rules.begins_thinking) return filter;
@@ -182,6 +190,12 @@ SKALD_INLINE Result<std::shared_ptr<const TokenFilter>> MakeAnswerFilter(
       SKALD_ASSIGN(auto filter, grammars.May());
       plan->may = std::move(filter);
       plan->triggers = grammars.calls().triggers();
+      plan->first_triggers = grammars.calls().first_triggers();
+      plan->first_marks = grammars.calls().first_marks();
+      plan->start_text = grammars.calls().text_begin();
+      if (!plan->start_text.empty()) {
+        SKALD_ASSIGN(plan->start, grammars.Start());
+      }
       plan->goes_on = grammars.calls().goes_on();
     }
     return std::make_shared<internal::calls::CallFilter>(std::move(plan));

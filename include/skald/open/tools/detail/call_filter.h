@@ -23,8 +23,7 @@
 #include "skald/constraints/grammar_filter.h"
 #include "skald/constraints/token_filter.h"
 #include "skald/constraints/token_vocabulary.h"
-#include "skald/open/tools/detail/json_text.h"
-#include "skald/open/tools/detail/whole_calls.h"
+#include "skald/open/tools/calls/detail/json_text.h"
 
 namespace skald::internal::calls {
 
@@ -40,10 +39,13 @@ class CallFilter final : public TokenFilter {
     // thought's end before it, for a thought that has taken so many tokens.
     SharedFilter must = {}, closing = {};
     uint32_t most_thought = std::numeric_limits<uint32_t>::max();
-    // After one of the triggers `may` begins: at any place, or at the beginning of the answer alone. May be null.
+    // After one of the triggers `may` begins: at any place, or at the beginning of the answer, but for white space and
+    // first_marks. May be null.
     SharedFilter may = {};
-    std::vector<std::string> triggers = {};
-    bool begins_answer = false;
+    std::vector<std::string> triggers = {}, first_triggers = {}, first_marks = {};
+    // Where the prompt has the mark of calls: the answer is a call, or begins with start_text and is then any text.
+    SharedFilter start = {};
+    std::string start_text = {};
     bool goes_on = false;  // after a call any text may come again
   };
 
@@ -62,6 +64,7 @@ class CallFilter final : public TokenFilter {
   void Watch(std::string_view bytes);
   void WatchThought(size_t news);
   void WatchFree(size_t news);
+  bool WatchTriggers(const std::vector<std::string>& triggers, bool is_first, size_t news);
   void Begin(const SharedFilter& filter, std::string_view text);
 
   std::shared_ptr<const Plan> plan_;
@@ -71,6 +74,7 @@ class CallFilter final : public TokenFilter {
   uint32_t tokens_ = 0;                // of the thought
   std::string tail_;                   // of what came since the state began
   bool is_beginning_ = true;           // nothing was dropped from that, and no call came before
+  std::optional<std::string> start_;   // what came so far where the plan's start is held to
 };
 
 inline constexpr size_t kTail = 256;  // bytes; more than any mark has
@@ -98,6 +102,9 @@ inline CallFilter::CallFilter(std::shared_ptr<const Plan> plan)
     Begin(plan_->must, "");
   } else if (state_ == State::kThought && plan_->closing && plan_->most_thought == 0) {
     Begin(plan_->closing, "");
+  } else if (state_ == State::kFree && plan_->start) {
+    start_.emplace();
+    Begin(plan_->start, "");
   }
 }
 
@@ -120,8 +127,11 @@ inline Result<void> CallFilter::Accept(int32_t id) {
       return {};
     }
     SKALD_TRY(held_->Accept(id));
-    if (!held_->has_ended() && held_->IsComplete() && plan_->goes_on && plan_->may) {
+    if (start_ && !held_->has_ended()) *start_ += plan_->vocabulary->BytesOf(id);
+    const bool goes_on = plan_->goes_on || (start_ && *start_ == plan_->start_text);
+    if (!held_->has_ended() && held_->IsComplete() && goes_on && plan_->may) {
       held_.reset();
+      start_.reset();
       state_ = State::kFree;
       is_beginning_ = false;
       tail_.clear();
@@ -164,13 +174,23 @@ inline void CallFilter::WatchFree(size_t news) {
     tail_.clear();
     return Watch(behind);
   }
-  for (const std::string& trigger : plan_->triggers) {
+  if (!WatchTriggers(plan_->triggers, false, news)) WatchTriggers(plan_->first_triggers, true, news);
+}
+
+// Returns whether a call begins.
+inline bool CallFilter::WatchTriggers(const std::vector<std::string>& triggers, bool is_first, size_t news) {
+  for (const std::string& trigger : triggers) {
     const auto end = EndOf(trigger, tail_, news);
     if (!end || !plan_->may) continue;
-    const std::string_view before = Trimmed(std::string_view(tail_).substr(0, *end - trigger.size()));
-    if (plan_->begins_answer && !(is_beginning_ && (before.empty() || before == kPythonTag))) continue;
-    return Begin(plan_->may, tail_.substr(*end));
+    std::string_view before = Trimmed(std::string_view(tail_).substr(0, *end - trigger.size()));
+    for (const std::string& mark : plan_->first_marks) {
+      if (before.starts_with(mark)) before = Trimmed(before.substr(mark.size()));
+    }
+    if (is_first && !(is_beginning_ && before.empty())) continue;
+    Begin(plan_->may, tail_.substr(*end));
+    return state_ == State::kHeld;
   }
+  return false;
 }
 
 // Text that came with the mark's last token belongs to what begins. Where it does not fit, `must` begins anew after

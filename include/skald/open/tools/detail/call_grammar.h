@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,10 +19,11 @@
 #include "skald/base/json/json_value_tree.h"
 #include "skald/base/result.h"
 #include "skald/constraints/grammar/grammar.h"
+#include "skald/constraints/grammar/text_without.h"
 #include "skald/constraints/json_schema.h"
-#include "skald/open/tools/detail/parameters.h"
-#include "skald/open/tools/detail/tagged_call.h"
-#include "skald/open/tools/detail/whole_calls.h"
+#include "skald/open/tools/calls/detail/call_forms.h"
+#include "skald/open/tools/calls/detail/json_text.h"
+#include "skald/open/tools/calls/detail/parameters.h"
 #include "skald/open/tools/output_format.h"
 #include "skald/open/tools/tools.h"
 
@@ -31,21 +33,25 @@ class CallGrammar {
  public:
   // `tools` must outlive this.
   CallGrammar(const OutputFormat& format, const ToolList& tools)
-      : form_(format.tools), tools_(tools), mistral_arguments_(format.mistral_arguments) {}
+      : form_(FindForm(format.tools)), is_harmony_(format.tools == ToolForm::kHarmony), tools_(tools) {
+    if (form_ == nullptr && !is_harmony_) form_ = FindForm(ToolForm::kJson);
+  }
 
   // The texts that begin a call where the model may write any text.
   std::vector<std::string> triggers() const;
-  // Whether it begins one only as the beginning of an answer.
-  bool begins_answer() const { return form_ == ToolForm::kLlama3; }
-  // Whether text or another call may come after a call.
-  bool goes_on() const {
-    return tools_.is_parallel && tools_.only.empty() && (form_ == ToolForm::kHermes || form_ == ToolForm::kQwenCoder);
-  }
+  // The texts that begin a call only as the beginning of an answer.
+  std::vector<std::string> first_triggers() const;
+  // Whether text or another call may come after what AddCall adds.
+  bool goes_on() const { return !is_one() && !is_harmony_ && form_->several == Several::kApart; }
+  // The marks that may come before all of them at the beginning of an answer.
+  std::vector<std::string> first_marks() const;
+  // The beginning of a text if a prompt has the mark of calls; empty: prompts have none.
+  std::string_view text_begin() const;
 
   // These tools' arguments may be any object, whatever their schemas say.
   void Loosen(std::set<std::string> names) { loose_ = std::move(names); }
 
-  // Adds a call, or the list of them that is one, after the text that triggers it.
+  // Adds a call, or all that are between the same marks, after the text that triggers it.
   Result<Grammar::Expression> AddCall(Grammar& grammar) const;
   // Adds calls that are a whole answer: the first with the text that triggers it, then others if the form has them.
   Result<Grammar::Expression> AddAnswer(Grammar& grammar) const;
@@ -53,12 +59,16 @@ class CallGrammar {
   Grammar::Expression AddText(const Grammar& answer, Grammar& grammar) const;
 
  private:
-  Result<Grammar::Expression> AddCallOf(const Tool& tool, Grammar& grammar) const;
-  Result<Grammar::Expression> AddParameters(const Tool& tool, Grammar& grammar) const;
+  // Whether an answer has one call at most.
+  bool is_one() const { return !tools_.is_parallel || !tools_.only.empty(); }
 
-  ToolForm form_;
+  Result<Grammar::Expression> AddCallOf(const Tool& tool, Grammar& grammar) const;
+  Result<Grammar::Expression> AddArguments(const Tool& tool, Grammar& grammar) const;
+  Result<Grammar::Expression> AddTagged(const Tool& tool, Grammar& grammar) const;
+
+  const CallForm* form_;  // null: Harmony
+  bool is_harmony_;
   const ToolList& tools_;
-  bool mistral_arguments_;
   std::set<std::string> loose_;
 };
 
@@ -95,33 +105,35 @@ inline Expression Embed(const Grammar& part, Grammar& grammar) {
 inline std::string AsText(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // Values that fit `schema`, or `other` if filters do not know it.
-inline Result<Expression> AddJson(const Json& schema, const char* other, Grammar& grammar) {
-  auto part = ParseJsonSchema(AsText(schema));
-  if (!part) part = ParseJsonSchema(other);
+inline Result<Expression> AddValue(const Json& schema, const char* other, ValueNotation notation, Grammar& grammar) {
+  auto part = ParseJsonSchema(AsText(schema), notation);
+  if (!part) part = ParseJsonSchema(other, notation);
   if (!part) return Failure(part.error());
   return Embed(*part, grammar);
 }
 
-// Any text without the end of a parameter: from each beginning of that mark, whatever does not go on with it.
-inline Expression AddParameterText(Grammar& grammar) {
-  const auto set = [&](const CharacterRanges& ranges) { return grammar.Add(Grammar::Characters{ranges}); };
-  const CharacterRanges begin = {{'<', '<'}};  // comes once in the mark, as its first character
-  const auto node = [](size_t matched) { return matched == 0 ? 0 : matched + 1; };
-  Grammar::Graph graph;
-  graph.nodes = kParameterEnd.size() + 1;
-  for (size_t matched = 0; matched < kParameterEnd.size(); ++matched) {
-    const auto next = static_cast<char32_t>(kParameterEnd[matched]);
-    graph.edges.push_back({node(matched), 1, Grammar::kEmpty});
-    graph.edges.push_back({node(matched), node(1), set(begin)});
-    graph.edges.push_back({node(matched), node(0), set(Complement({begin[0], {next, next}}))});
-    const bool goes_on = matched > 0 && matched + 1 < kParameterEnd.size();
-    if (goes_on) graph.edges.push_back({node(matched), node(matched + 1), set({{next, next}})});
+// A text of a form, in which %d and %w represent numbers and ids.
+inline Expression AddLiteral(std::string_view text, Grammar& grammar) {
+  std::vector<Expression> parts;
+  while (!text.empty()) {
+    const size_t mark = std::min(text.find('%'), text.size());
+    parts.push_back(grammar.Literal(text.substr(0, mark)));
+    text.remove_prefix(mark);
+    if (text.empty()) break;
+    constexpr size_t kMostDigits = 4, kIdLength = 9;
+    const bool is_number = text[1] == 'd';
+    CharacterRanges set = {{'0', '9'}};
+    if (!is_number) set = {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
+    const Expression one = grammar.Add(Grammar::Characters{std::move(set)});
+    parts.push_back(
+        grammar.Add(is_number ? Grammar::Repeat{one, 1, kMostDigits} : Grammar::Repeat{one, kIdLength, kIdLength}));
+    text.remove_prefix(2);
   }
-  return grammar.Add(std::move(graph));
+  return grammar.Add(Grammar::Sequence{std::move(parts)});
 }
 
 // One of the texts of an enum, if these are all that the schema allows.
-inline std::optional<Expression> AddTextOf(const Json& schema, Grammar& grammar) {
+inline std::optional<Expression> AddTextOf(const Json& schema, std::string_view value_end, Grammar& grammar) {
   Json values = schema.is_object() ? schema.value("enum", Json()) : Json();
   if (schema.is_object() && schema.contains("const")) values = Json::array({schema["const"]});
   if (!values.is_array() || values.empty()) return std::nullopt;
@@ -129,7 +141,7 @@ inline std::optional<Expression> AddTextOf(const Json& schema, Grammar& grammar)
   for (const Json& value : values) {
     if (!value.is_string()) return std::nullopt;
     const auto& text = value.get_ref<const std::string&>();
-    if (text.find(kParameterEnd) != text.npos) return std::nullopt;
+    if (text.find(value_end) != text.npos) return std::nullopt;
     texts.push_back(grammar.Literal(text));
   }
   return grammar.Add(Grammar::Choice{std::move(texts)});
@@ -150,16 +162,28 @@ inline Json AsRoot(const Json& property, const Json& root) {
 }
 
 inline std::vector<std::string> CallGrammar::triggers() const {
-  switch (form_) {
-    case ToolForm::kLlama3:
-      return {"{\"name\":"};
-    case ToolForm::kMistral:
-      return {std::string(kMistralCalls)};
-    case ToolForm::kHarmony:
-      return {"<|channel|>commentary to=functions.", "<|start|>assistant to=functions."};
-    default:
-      return {std::string(kCallBegin)};
+  if (is_harmony_) return {"<|channel|>commentary to=functions.", "<|start|>assistant to=functions."};
+  if (form_->begins_answer) return {};
+  return {std::string(form_->begin)};
+}
+
+inline std::vector<std::string> CallGrammar::first_triggers() const {
+  if (is_harmony_) return {" to=functions."};
+  if (form_->begins_answer) return {std::string(form_->trigger)};
+  return {};
+}
+
+inline std::vector<std::string> CallGrammar::first_marks() const {
+  std::vector<std::string> marks;
+  for (const std::string_view mark : form_ == nullptr ? decltype(form_->no_text){} : form_->no_text) {
+    if (!mark.empty()) marks.emplace_back(mark);
   }
+  return marks;
+}
+
+inline std::string_view CallGrammar::text_begin() const {
+  if (is_harmony_ || !form_->begins_in_prompt) return {};
+  return form_->no_text[0].substr(form_->begin.size());
 }
 
 inline Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
@@ -170,75 +194,88 @@ inline Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
     calls.push_back(call);
   }
   const Expression call = grammar.Add(Grammar::Choice{std::move(calls)});
-  if (form_ != ToolForm::kMistral || mistral_arguments_) return call;
-  const Expression more = grammar.Add(Grammar::Sequence{{grammar.Literal(", "), call}});
-  const bool is_one = !tools_.is_parallel || !tools_.only.empty();
-  const Expression others = is_one ? Grammar::kEmpty : grammar.Add(Grammar::Repeat{more});
-  return grammar.Add(Grammar::Sequence{{grammar.Literal("["), call, others, grammar.Literal("]")}});
+  if (is_harmony_) return call;
+  const Expression more = grammar.Add(Grammar::Sequence{{AddLiteral(form_->between, grammar), call}});
+  const bool has_more = form_->several == Several::kTogether && !is_one();
+  const Expression others = has_more ? grammar.Add(Grammar::Repeat{more}) : Grammar::kEmpty;
+  return grammar.Add(Grammar::Sequence{{AddLiteral(form_->open, grammar), call, others,
+                                        AddLiteral(form_->close, grammar), AddLiteral(form_->end, grammar)}});
 }
 
 inline Result<Expression> CallGrammar::AddAnswer(Grammar& grammar) const {
   SKALD_ASSIGN(const auto call, AddCall(grammar));
-  const Expression first = grammar.Add(Grammar::Sequence{{grammar.Literal(triggers()[0]), call}});
+  const auto triggered = [&](const std::string& trigger) {
+    return grammar.Add(Grammar::Sequence{{grammar.Literal(trigger), call}});
+  };
+  if (is_harmony_) return grammar.Add(Grammar::Choice{{triggered(triggers()[0]), triggered(first_triggers()[0])}});
+  const Expression next = triggered(form_->begins_answer ? first_triggers()[0] : triggers()[0]);
+  const Expression first = form_->begins_in_prompt ? call : next;
   if (!goes_on()) return first;
-  const Expression more = grammar.Add(Grammar::Sequence{{grammar.Literal("\n"), first}});
+  const Expression more = grammar.Add(Grammar::Sequence{{AddLiteral(form_->apart_by, grammar), next}});
   return grammar.Add(Grammar::Sequence{{first, grammar.Add(Grammar::Repeat{more})}});
 }
 
 inline Expression CallGrammar::AddText(const Grammar& answer, Grammar& grammar) const {
   const Expression text = Embed(answer, grammar);
-  if (form_ != ToolForm::kHarmony) return text;
-  return grammar.Add(Grammar::Sequence{{grammar.Literal("<|channel|>final<|message|>"), text}});
+  if (is_harmony_) return grammar.Add(Grammar::Sequence{{grammar.Literal("<|channel|>final<|message|>"), text}});
+  return grammar.Add(Grammar::Sequence{{grammar.Literal(text_begin()), text}});
 }
 
 inline Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& grammar) const {
-  const auto around = [&](const std::string& before, Expression arguments, std::string_view behind) {
-    return grammar.Add(Grammar::Sequence{{grammar.Literal(before), arguments, grammar.Literal(behind)}});
-  };
-  if (form_ == ToolForm::kQwenCoder) {
-    SKALD_ASSIGN(auto parameters, AddParameters(tool, grammar));
-    return around("\n<function=" + tool.name + ">\n", parameters, "</function>\n</tool_call>");
+  SKALD_ASSIGN(const auto arguments, AddArguments(tool, grammar));
+  const Expression name = grammar.Literal(tool.name);
+  if (is_harmony_) {
+    // The channel comes before the recipient or after it.
+    const Expression head = grammar.Add(
+        Grammar::Choice{{grammar.Literal(" <|constrain|>json"), grammar.Literal("<|channel|>commentary json"),
+                         grammar.Literal("<|channel|>commentary <|constrain|>json")}});
+    return grammar.Add(Grammar::Sequence{{name, head, grammar.Literal("<|message|>"), arguments}});
   }
+  // The trigger of a filter may reach into the call.
+  std::string_view before = form_->call_begin;
+  if (form_->begins_answer) before.remove_prefix(form_->trigger.size() - form_->begin.size());
+  return grammar.Add(Grammar::Sequence{{AddLiteral(before, grammar), name, AddLiteral(form_->name_end, grammar),
+                                        arguments, AddLiteral(form_->call_end, grammar)}});
+}
+
+inline Result<Expression> CallGrammar::AddArguments(const Tool& tool, Grammar& grammar) const {
+  const Notation notation = is_harmony_ ? Notation::kJson : form_->notation;
+  if (notation == Notation::kTags) return AddTagged(tool, grammar);
   const Json any = {{"type", "object"}};
   const Json& schema = TreeOf(tool.parameters);
   const bool is_any = schema.empty() || loose_.contains(tool.name);
-  SKALD_ASSIGN(auto arguments, AddJson(is_any ? any : schema, AsText(any).c_str(), grammar));
-  switch (form_) {
-    case ToolForm::kLlama3:
-      return around(" \"" + tool.name + "\", \"parameters\": ", arguments, "}");
-    case ToolForm::kMistral:
-      return mistral_arguments_ ? around(tool.name + "[ARGS]", arguments, "")
-                                : around("{\"name\": \"" + tool.name + "\", \"arguments\": ", arguments, "}");
-    case ToolForm::kHarmony:
-      return around(tool.name + " <|constrain|>json<|message|>", arguments, "");
-    default:
-      return around("\n{\"name\": \"" + tool.name + "\", \"arguments\": ", arguments, "}\n</tool_call>");
-  }
+  const ValueNotation written = notation == Notation::kGemma    ? ValueNotation::kGemma
+                                : notation == Notation::kPython ? ValueNotation::kPythonCall
+                                                                : ValueNotation::kJson;
+  return AddValue(is_any ? any : schema, AsText(any).c_str(), written, grammar);
 }
 
-// <parameter=KEY> value </parameter> in the schema's order.
-inline Result<Expression> CallGrammar::AddParameters(const Tool& tool, Grammar& grammar) const {
+// Each argument between its tags, in the schema's order.
+inline Result<Expression> CallGrammar::AddTagged(const Tool& tool, Grammar& grammar) const {
+  const ArgumentTags& tags = form_->tags;
+  const std::string_view end = Trimmed(tags.value_end);
   std::vector<Expression> all;
   const Json& root = TreeOf(tool.parameters);
   const Json properties = root.is_object() ? root.value("properties", Json::object()) : Json::object();
   const Json required = root.is_object() ? root.value("required", Json::array()) : Json::array();
   for (auto property = properties.begin(); properties.is_object() && property != properties.end(); ++property) {
-    if (!IsParameterName(property.key())) continue;
+    if (!IsParameterName(property.key(), tags.key_end)) continue;
     const std::vector<std::string> types = TypesOf(*property, root);
     Expression value = 0;
     if (KindOf(types) == ParameterKind::kJson) {
-      const bool is_any = loose_.contains(tool.name);
-      auto json = AddJson(is_any ? Json() : AsRoot(*property, root), SchemaOf(types).c_str(), grammar);
-      if (!json) json = AddJson(Json(), "{}", grammar);  // types that there are not
+      const Json schema = loose_.contains(tool.name) ? Json() : AsRoot(*property, root);
+      auto json = AddValue(schema, SchemaOf(types).c_str(), ValueNotation::kJson, grammar);
+      if (!json) json = AddValue(Json(), "{}", ValueNotation::kJson, grammar);  // types that there are not
       if (!json) return json;
       value = *json;
     } else {
-      const auto text = KindOf(types) == ParameterKind::kText ? AddTextOf(*property, grammar) : std::nullopt;
-      value = text ? *text : AddParameterText(grammar);
+      const auto text = KindOf(types) == ParameterKind::kText ? AddTextOf(*property, end, grammar) : std::nullopt;
+      value = text ? *text : AddTextWithout(end, grammar);
     }
+    std::string begin(tags.key_begin);
+    begin.append(property.key()).append(tags.key_end).append(tags.value_begin);
     const Expression one =
-        grammar.Add(Grammar::Sequence{{grammar.Literal("<parameter=" + property.key() + ">\n"), value,
-                                       grammar.Literal("\n" + std::string(kParameterEnd) + "\n")}});
+        grammar.Add(Grammar::Sequence{{grammar.Literal(begin), value, grammar.Literal(tags.value_end)}});
     const bool is_required =
         required.is_array() && std::find(required.begin(), required.end(), Json(property.key())) != required.end();
     all.push_back(is_required ? one : grammar.Maybe(one));

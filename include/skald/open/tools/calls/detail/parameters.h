@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters between tags, as Qwen3-Coder writes them: <parameter=KEY>value</parameter>. The meaning of a value depends
-// on the tool's schema: texts are written as they are, other values as JSON. The filter that such calls are held to and
-// the parser that reads them must agree on this, so it is said here alone.
+// Arguments between tags, as <parameter=KEY>value</parameter>. The meaning of a value depends on the tool's schema:
+// texts are written as they are, other values as JSON. The filter that such calls are held to and the parser that reads
+// them must agree on this, so it is said here alone.
 
-#ifndef SKALD_OPEN_TOOLS_DETAIL_PARAMETERS_H_
-#define SKALD_OPEN_TOOLS_DETAIL_PARAMETERS_H_
+#ifndef SKALD_OPEN_TOOLS_CALLS_DETAIL_PARAMETERS_H_
+#define SKALD_OPEN_TOOLS_CALLS_DETAIL_PARAMETERS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -16,11 +16,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/open/tools/detail/json_text.h"
+#include "skald/open/tools/calls/detail/json_text.h"
 
 namespace skald::internal::calls {
-
-inline constexpr std::string_view kParameterEnd = "</parameter>";
 
 enum class ParameterKind {
   kText,    // a string, or nothing that the schema tells
@@ -31,8 +29,8 @@ enum class ParameterKind {
 // Whether a property can be written in this form: its name must not end the tag, which is looked for no further than so
 // many bytes.
 inline constexpr size_t kMostParameterName = 1024;
-inline bool IsParameterName(std::string_view name) {
-  return name.size() <= kMostParameterName && name.find('>') == name.npos;
+inline bool IsParameterName(std::string_view name, std::string_view key_end) {
+  return name.size() <= kMostParameterName && name.find(Trimmed(key_end)) == name.npos;
 }
 
 using Json = nlohmann::ordered_json;
@@ -142,4 +140,4 @@ inline bool IsOfTypes(std::string_view json, const std::vector<std::string>& typ
 
 }  // namespace skald::internal::calls
 
-#endif  // SKALD_OPEN_TOOLS_DETAIL_PARAMETERS_H_
+#endif  // SKALD_OPEN_TOOLS_CALLS_DETAIL_PARAMETERS_H_
