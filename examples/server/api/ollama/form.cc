@@ -24,19 +24,19 @@ class OllamaDialect final : public Dialect {
   std::string Add(const ChoiceNews& news) override {
     std::string out;
     Json logprobs = LogprobsOf(news.tokens);
-    size_t call = news.choice.calls.size();
-    for (const OutputPart& part : news.parts) call -= part.kind == OutputPart::Kind::kToolCall;
     for (const OutputPart& part : news.parts) {
+      // A line has a whole call.
+      calls_ += part.kind == OutputPart::Kind::kToolCall;
+      if (part.kind == OutputPart::Kind::kToolCall || part.kind == OutputPart::Kind::kArguments) continue;
       Json said = {{"text", ""}};
       if (part.kind == OutputPart::Kind::kText) said["text"] = part.text;
       if (part.kind == OutputPart::Kind::kReasoning) said["thinking"] = part.text;
-      if (part.kind == OutputPart::Kind::kToolCall) {
-        said["calls"] = Json::array({CallJson(news.choice.calls[call], call)});
-        ++call;
+      if (part.kind == OutputPart::Kind::kCallEnd) {
+        said["calls"] = Json::array({CallJson(news.choice.calls[calls_ - 1], calls_ - 1)});
       }
       out += Line(Said(std::move(said), std::exchange(logprobs, Json())));
     }
-    if (news.parts.empty() && form_.vocabulary) out += Line(Said({{"text", ""}}, std::move(logprobs)));
+    if (out.empty() && form_.vocabulary) out += Line(Said({{"text", ""}}, std::move(logprobs)));
     return out;
   }
 
@@ -50,7 +50,8 @@ class OllamaDialect final : public Dialect {
     const Choice& choice = choices[0];
     Json said = {{"text", choice.text}};
     if (!choice.reasoning.empty()) said["thinking"] = choice.reasoning;
-    for (size_t i = 0; i < choice.calls.size(); ++i) said["calls"].push_back(CallJson(choice.calls[i], i));
+    const std::vector<Choice::ToolCall> calls = choice.WholeCalls();
+    for (size_t i = 0; i < calls.size(); ++i) said["calls"].push_back(CallJson(calls[i], i));
     return Ended(Said(std::move(said), LogprobsOf(choice.tokens)), choices);
   }
 
@@ -94,6 +95,7 @@ class OllamaDialect final : public Dialect {
   }
 
   const OllamaForm form_;
+  size_t calls_ = 0;  // that have begun
 };
 
 // A text or number of seconds; nothing, or less than nothing, is long.

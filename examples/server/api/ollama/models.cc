@@ -64,7 +64,7 @@ Json ModelJson(const Call& call, const NamedModel& model) {
 Json CapabilitiesJson(const ModelText& text) {
   Json list = Json::array({"completion"});
   const OutputFormat& output = text.output;
-  if (output.tools != ToolForm::kNone && output.tools != ToolForm::kUnknown) list.push_back("tools");
+  if (output.tools != ToolForm::kUnknown) list.push_back("tools");
   if (!output.think_begin.empty() || output.tools == ToolForm::kHarmony) list.push_back("thinking");
   if (FindInfillMarks(text.tokenizer)) list.push_back("insert");
   return list;
