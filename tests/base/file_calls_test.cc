@@ -76,24 +76,26 @@ TEST_CASE("a file is replaced and removed while it is read and mapped") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "file";
   REQUIRE(Put(file, "before"));
-  const internal::Descriptor reader = internal::OpenToRead(file);
-  REQUIRE(reader.get() >= 0);
-  void* const mapped = internal::MapFile(reader.get(), 6);
-  REQUIRE(mapped != nullptr);
-  const auto replaced = Put(file, "afterwards");
+  {
+    const internal::Descriptor reader = internal::OpenToRead(file);
+    REQUIRE(reader.get() >= 0);
+    void* const mapped = internal::MapFile(reader.get(), 6);
+    REQUIRE(mapped != nullptr);
+    const auto replaced = Put(file, "afterwards");
 #ifdef _WIN32
-  if (!replaced) MESSAGE("this Windows has no renames like those of POSIX: a file that is open cannot be replaced");
+    if (!replaced) MESSAGE("this Windows has no renames like those of POSIX: a file that is open cannot be replaced");
 #else
-  CHECK(replaced);
+    CHECK(replaced);
 #endif
-  CHECK(TextOf(file) == (replaced ? "afterwards" : "before"));
-  CHECK(std::string(static_cast<const char*>(mapped), 6) == "before");
-  std::array<std::byte, 100> bytes;
-  CHECK(internal::ReadSome(reader.get(), bytes) == 6);
-  CHECK(internal::ReadSome(reader.get(), bytes) == 0);
-  internal::UnmapFile(mapped, 6);
-  const internal::Descriptor again = internal::OpenToRead(file);
-  REQUIRE(internal::RemoveName(file));
+    CHECK(TextOf(file) == (replaced ? "afterwards" : "before"));
+    CHECK(std::string(static_cast<const char*>(mapped), 6) == "before");
+    std::array<std::byte, 100> bytes;
+    CHECK(internal::ReadSome(reader.get(), bytes) == 6);
+    CHECK(internal::ReadSome(reader.get(), bytes) == 0);
+    internal::UnmapFile(mapped, 6);
+    const internal::Descriptor again = internal::OpenToRead(file);
+    REQUIRE(internal::RemoveName(file));
+  }
   CHECK_FALSE(internal::Exists(file));
 }
 

@@ -76,11 +76,12 @@ bool SetAccessTime(const std::filesystem::path& path, FileTime time);
 /// Sets the times of the last read and write to now.
 bool Touch(const std::filesystem::path& path);
 
-/// Gives a file another name in the same file system. A file of that name is replaced at once, also while programs
-/// read it.
+/// Gives a file another name in the same file system. A file of that name is replaced at once, also while programs read
+/// it; Windows before version 10, and Windows on other file systems than NTFS, refuse to replace a file that is open.
 bool Rename(const std::filesystem::path& from, const std::filesystem::path& to);
 
-/// Removes a file's name. The path is in the system's own characters, so that the call takes no memory.
+/// Removes a file's name; on some versions of Windows it stays until the file is closed. The path is in the system's
+/// own characters, so that the call takes no memory.
 bool RemoveName(const std::filesystem::path::value_type* path);
 inline bool RemoveName(const std::filesystem::path& path) { return RemoveName(path.c_str()); }
 

@@ -94,11 +94,6 @@ inline FileKind KindOf(DWORD attributes, DWORD tag) {
 
 inline std::optional<FileFacts> FactsOfHandle(HANDLE handle) {
   FileFacts facts;
-  if (::GetFileType(handle) != FILE_TYPE_DISK) {
-    if (handle != INVALID_HANDLE_VALUE) return facts;  // a device, a pipe
-    errno = EBADF;
-    return std::nullopt;
-  }
   BY_HANDLE_FILE_INFORMATION file;
   FILE_BASIC_INFO times;
   FILE_ATTRIBUTE_TAG_INFO kind;
@@ -106,6 +101,8 @@ inline std::optional<FileFacts> FactsOfHandle(HANDLE handle) {
       ::GetFileInformationByHandleEx(handle, FileBasicInfo, &times, sizeof(times)) == 0 ||
       ::GetFileInformationByHandleEx(handle, FileAttributeTagInfo, &kind, sizeof(kind)) == 0) {
     Refused();
+    const DWORD type = handle == INVALID_HANDLE_VALUE ? FILE_TYPE_UNKNOWN : ::GetFileType(handle);
+    if (type == FILE_TYPE_CHAR || type == FILE_TYPE_PIPE) return facts;
     return std::nullopt;
   }
   const auto joined = [](DWORD high, DWORD low) { return uint64_t{high} << 32 | low; };
