@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/files/system_call.h"
 #include "skald/store/backends/redis_store.h"
 
 namespace skald {
