@@ -95,8 +95,10 @@ class Chat(unittest.TestCase):
             self.assertEqual(call["function"]["name"], "get_weather")
             self.assertEqual(set(json.loads(call["function"]["arguments"])), {"city", "days"})
             deltas = [e["choices"][0]["delta"] for e in server.stream("/v1/chat/completions", wanted)[:-1]]
-            streamed = [c for d in deltas for c in d.get("tool_calls", [])]
-            self.assertEqual(streamed[0]["function"], call["function"])
+            streamed = [c["function"] for d in deltas for c in d.get("tool_calls", [])]
+            self.assertEqual(streamed[0]["name"], call["function"]["name"])
+            self.assertGreater(len(streamed), 2)  # arguments come piece by piece
+            self.assertEqual("".join(piece["arguments"] for piece in streamed), call["function"]["arguments"])
         follow = self.tools()
         follow["messages"] += [{"role": "assistant", "content": None, "tool_calls": [call]},
                                {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}]

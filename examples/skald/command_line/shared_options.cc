@@ -11,6 +11,26 @@
 #include "skald/open/tools/output_format.h"
 
 namespace skald::program {
+namespace {
+
+// Names in lines of a help text, after a line break.
+std::string Listed(const std::vector<std::string>& names) {
+  constexpr size_t kWidth = 56;
+  std::string lines = "\n";
+  size_t used = 0;
+  for (const std::string& name : names) {
+    if (used > 0 && used + 2 + name.size() > kWidth) {
+      lines += ",\n";
+      used = 0;
+    }
+    if (used > 0) lines += ", ";
+    used += (used > 0 ? 2 : 0) + name.size();
+    lines += name;
+  }
+  return lines;
+}
+
+}  // namespace
 
 std::vector<std::string> WithLongNames(std::vector<std::string> arguments) {
   const bool is_bench = !arguments.empty() && arguments.front() == "bench";
@@ -61,14 +81,18 @@ void AddTemplateOptions(CLI::App& command, bool has_tools, Options& options) {
   command
       .add_option("--chat-template-file", options.chat_template_file, "Chat template in Jinja, in place of the model's")
       ->check(CLI::ExistingFile)
-      ->excludes("--chat-template")
+      ->check([&command](const std::string&) {
+        return std::string(command.count("--chat-template") > 0 ? "there is a --chat-template too, expected one of them"
+                                                                : "");
+      })
       ->type_name("FILE")
       ->group("Model");
   if (!has_tools) return;
   command
       .add_option("--tool-format", options.tool_format,
-                  "How the model calls tools (default: as its chat template\ntells; json describes tools in a text)")
-      ->check(CLI::IsMember(ToolFormNames()))
+                  "How the model calls tools (default: as its chat template\ntells; json describes tools in a text): " +
+                      Listed(ToolFormNames()))
+      ->check(CLI::IsMember(ToolFormNames()).description(""))
       ->type_name("NAME")
       ->group("Model");
 }

@@ -41,8 +41,10 @@ class ChatDialect final : public OpenAiDialect {
   }
 
   std::string EndChoice(uint32_t index, const Choice& choice) override {
-    return Chunk(
-        {{"index", index}, {"delta", Json::object()}, {"logprobs", nullptr}, {"finish_reason", FinishOf(choice)}});
+    return Chunk({{"index", index},
+                  {"delta", Json::object()},
+                  {"logprobs", nullptr},
+                  {"finish_reason", FinishOf(choice, !choice.calls.empty() && choice.calls.back().is_whole)}});
   }
 
   std::string End(const std::vector<Choice>& choices) override {
@@ -68,7 +70,7 @@ class ChatDialect final : public OpenAiDialect {
       json["choices"].push_back({{"index", i},
                                  {"message", std::move(message)},
                                  {"logprobs", std::move(logprobs)},
-                                 {"finish_reason", FinishOf(choice)}});
+                                 {"finish_reason", FinishOf(choice, !calls.empty())}});
     }
     json["usage"] = UsageJson(choices);
     json["skald"] = OwnJson(choices);
@@ -76,9 +78,9 @@ class ChatDialect final : public OpenAiDialect {
   }
 
  private:
-  static std::string FinishOf(const Choice& choice) {
-    const bool is_call = !choice.calls.empty() && choice.calls.back().is_whole;
-    return is_call ? std::string("tool_calls") : FinishReasonOf(choice);
+  // A stream has shown a call that broke off, so it ends as the answer did; a whole answer has whole calls alone.
+  static std::string FinishOf(const Choice& choice, bool calls_tools) {
+    return calls_tools ? std::string("tool_calls") : FinishReasonOf(choice);
   }
 
   // A new part, as a delta. `calls` are those that have begun before; it is counted up.

@@ -8,13 +8,13 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "skald/base/result.h"
+#include "skald/base/sockets/socket_handle.h"
 
 namespace skald::internal {
 
@@ -23,10 +23,8 @@ class Socket {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The system's own name of a socket: a descriptor, or a SOCKET on Windows.
-  using Handle = std::intptr_t;
-
-  enum class Event { kReadable, kWritable };
+  using Handle = SocketHandle;
+  using Event = SocketEvent;
 
   /// Owns nothing; calls fail.
   Socket() = default;

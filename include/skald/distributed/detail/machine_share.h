@@ -15,6 +15,10 @@
 #include "skald/base/inline.h"
 
 #if defined(__linux__)
+namespace skald::internal {
+inline std::optional<uint32_t> BindToShare(const RankShare& on_this_machine, uint32_t threads);
+}  // namespace skald::internal
+
 #include "skald/distributed/detail/linux/cpu_share.h"
 #endif
 

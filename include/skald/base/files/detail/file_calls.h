@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/base/files/file_calls.h that are the same on every system; detail/system.h has the others.
+// Definitions of skald/base/files/file_calls.h that are the same on every system; the others are in a folder of each
+// system.
 
 #ifndef SKALD_BASE_FILES_DETAIL_FILE_CALLS_H_
 #define SKALD_BASE_FILES_DETAIL_FILE_CALLS_H_
 
 #include "skald/base/files/file_calls.h"
 
-#include "skald/base/files/detail/system.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
+
+#ifdef _WIN32
+#include "skald/base/files/detail/windows/access.h"
+#include "skald/base/files/detail/windows/file_calls.h"
+#include "skald/base/files/detail/windows/folder_calls.h"
+#else
+#include "skald/base/files/detail/posix/access.h"
+#include "skald/base/files/detail/posix/file_calls.h"
+#include "skald/base/files/detail/posix/folder_calls.h"
+#endif
 
 namespace skald {
 

@@ -10,9 +10,14 @@
 #include <string>
 #include <system_error>
 
-#include "skald/base/files/file_calls.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
+
+#ifdef _WIN32
+#include "skald/base/files/detail/windows/descriptor.h"
+#else
+#include "skald/base/files/detail/posix/descriptor.h"
+#endif
 
 namespace skald {
 

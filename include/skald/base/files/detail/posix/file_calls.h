@@ -66,8 +66,6 @@ SKALD_INLINE bool GiveName(int, const std::filesystem::path&) {
 }
 #endif
 
-SKALD_INLINE int CloseDescriptor(int fd) { return ::close(fd) == 0 || errno == EINTR ? 0 : -1; }
-
 SKALD_INLINE int64_t ReadSome(int fd, std::span<std::byte> bytes) {
   return Uninterrupted([&] { return ::read(fd, bytes.data(), bytes.size()); });
 }
@@ -176,8 +174,6 @@ SKALD_INLINE bool TryLock(int fd) {
 }
 
 SKALD_INLINE uint64_t ThisProcessId() { return static_cast<uint64_t>(::getpid()); }
-
-SKALD_INLINE bool IsFull(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
 
 }  // namespace internal
 }  // namespace skald

@@ -56,8 +56,6 @@ SKALD_INLINE bool GiveName(int, const std::filesystem::path&) {
   return false;
 }
 
-SKALD_INLINE int CloseDescriptor(int fd) { return ::_close(fd); }
-
 // The most bytes of one call: the C library counts them in an int.
 inline unsigned PartOf(size_t bytes) { return static_cast<unsigned>(std::min(bytes, size_t{1} << 30)); }
 
@@ -187,8 +185,6 @@ SKALD_INLINE bool TryLock(int fd) {
 }
 
 SKALD_INLINE uint64_t ThisProcessId() { return ::GetCurrentProcessId(); }
-
-SKALD_INLINE bool IsFull(int code) { return code == ENOSPC || code == EFBIG; }
 
 }  // namespace internal
 }  // namespace skald

@@ -15,9 +15,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <limits>
+#include <span>
+#include <string>
+#include <system_error>
 
-#include "skald/base/sockets/socket.h"
+#include "skald/base/sockets/socket_handle.h"
 
 namespace skald::internal {
 
@@ -37,12 +42,12 @@ inline std::error_code StartSockets() { return {}; }
 inline std::string LookUpError(int code) { return ::gai_strerror(code); }
 
 // Sets an option that a connection works without.
-inline void Prefer(Socket::Handle handle, int level, int option) {
+inline void Prefer(SocketHandle handle, int level, int option) {
   const int on = 1;
   (void)::setsockopt(static_cast<int>(handle), level, option, &on, sizeof(on));
 }
 
-inline void PrepareSocket(Socket::Handle handle) {
+inline void PrepareSocket(SocketHandle handle) {
   const int fd = static_cast<int>(handle);
   (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 #if defined(SO_NOSIGPIPE)
@@ -50,10 +55,10 @@ inline void PrepareSocket(Socket::Handle handle) {
 #endif
 }
 
-inline void CloseSocket(Socket::Handle handle) { (void)::close(static_cast<int>(handle)); }
+inline void CloseSocket(SocketHandle handle) { (void)::close(static_cast<int>(handle)); }
 
 // A socket that programs started from this one do not inherit.
-inline Socket::Handle OpenSocket(const addrinfo& address) {
+inline SocketHandle OpenSocket(const addrinfo& address) {
 #if defined(SOCK_CLOEXEC)
   return ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
 #else
@@ -64,29 +69,29 @@ inline Socket::Handle OpenSocket(const addrinfo& address) {
 }
 
 // Commands and answers are sent whole, so nothing is won by waiting for more bytes.
-inline std::error_code BeginToConnect(Socket::Handle handle, const addrinfo& address) {
+inline std::error_code BeginToConnect(SocketHandle handle, const addrinfo& address) {
   Prefer(handle, IPPROTO_TCP, TCP_NODELAY);
   const bool is_connected = ::connect(static_cast<int>(handle), address.ai_addr, address.ai_addrlen) == 0;
   return is_connected ? std::error_code() : LastSocketError();
 }
 
-inline std::error_code HowConnected(Socket::Handle handle) {
+inline std::error_code HowConnected(SocketHandle handle) {
   int code = 0;
   socklen_t size = sizeof(code);
   if (::getsockopt(static_cast<int>(handle), SOL_SOCKET, SO_ERROR, &code, &size) != 0) return LastSocketError();
   return {code, std::generic_category()};
 }
 
-inline ssize_t SendSome(Socket::Handle handle, std::span<const std::byte> bytes) {
+inline ssize_t SendSome(SocketHandle handle, std::span<const std::byte> bytes) {
   return ::send(static_cast<int>(handle), bytes.data(), bytes.size(), kNoSignal);
 }
 
-inline ssize_t ReceiveSome(Socket::Handle handle, std::span<std::byte> bytes, int flags) {
+inline ssize_t ReceiveSome(SocketHandle handle, std::span<std::byte> bytes, int flags) {
   return ::recv(static_cast<int>(handle), bytes.data(), bytes.size(), flags);
 }
 
-inline int WaitForSocket(Socket::Handle handle, Socket::Event event, std::chrono::milliseconds most) {
-  pollfd poll = {static_cast<int>(handle), static_cast<short>(event == Socket::Event::kReadable ? POLLIN : POLLOUT), 0};
+inline int WaitForSocket(SocketHandle handle, SocketEvent event, std::chrono::milliseconds most) {
+  pollfd poll = {static_cast<int>(handle), static_cast<short>(event == SocketEvent::kReadable ? POLLIN : POLLOUT), 0};
   return ::poll(&poll, 1, static_cast<int>(most.count()));
 }
 

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #endif
 
-#include "skald/base/threads/detail/system.h"
+#include <cstdint>
 
 namespace skald::internal {
 

@@ -5,8 +5,8 @@
 #ifndef SKALD_BASE_THREADS_DETAIL_WINDOWS_SYSTEM_H_
 #define SKALD_BASE_THREADS_DETAIL_WINDOWS_SYSTEM_H_
 
+#include <cstdint>
 #include "skald/base/detail/windows_api.h"
-#include "skald/base/threads/detail/system.h"
 
 namespace skald::internal {
 
