@@ -11,6 +11,7 @@
 #include "skald/base/files/detail/fd_io.h"
 #include "skald/base/files/detail/file_calls.h"
 #include "skald/base/files/detail/file_facts.h"
+#include "skald/base/files/detail/file_memory.h"
 #include "skald/base/files/detail/folders.h"
 #include "skald/base/files/detail/model_files.h"
 #include "skald/base/files/detail/path_text.h"
