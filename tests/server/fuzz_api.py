@@ -56,7 +56,11 @@ class Fuzzer:
                     for _ in range(mine.choice([1, 1, 4])):
                         body[mine.randrange(len(body))] ^= 1 << mine.randrange(8)
                     body = bytes(body)
-                path = operation.path.replace("{id}", mine.choice(known["/v1/conversations"] or ["conv_0"]))
+                kind = next((kind for kind in known if operation.path.startswith(kind)), "/v1/conversations")
+                path = operation.path.replace("{id}", mine.choice(known[kind] or ["conv_0"])).replace("{item}", "msg_0")
+                if body is None and mine.randrange(3) == 0:
+                    path += mine.choice(["?limit=1", "?order=asc&limit=2", "?after=msg_0", "?include[]=a&include[]=b", "?stream=true",
+                                         "?limit=%31&limit=x", "?&=&a&%zz=%", "?limit=9999999999999999999999", "?order[]=asc"])
                 shown = b"%s %s\n%s" % (operation.method.encode(), path.encode(), (body or b"")[:4000])
                 connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
                 connection.request(operation.method, path, body, {"Authorization": f"Bearer {key}"})

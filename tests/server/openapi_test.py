@@ -19,7 +19,7 @@ from running_server import RunningServer, temporary_folder, infill_model
 
 PROGRAM = sys.argv[1]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-ROUTER = os.path.join(ROOT, "examples", "server", "api", "router.cc")
+TABLE = os.path.join(ROOT, "examples", "server", "api", "routing", "endpoint_table.cc")
 
 
 def setUpModule():
@@ -37,14 +37,18 @@ def tearDownModule():
 
 
 def place(operation):
-    """The path, with a conversation of its own where it is about one."""
+    """The path, with a conversation or response of its own where it is about one."""
     path = operation.path
     if "{id}" in path:
         if path.startswith("/v1/models"):
             name = server.get("/v1/models")[1]["data"][0]["id"]
+        elif path.startswith("/v1/responses"):
+            name = server.post("/v1/responses", {"input": "And it came", "max_output_tokens": 1})[1]["id"]
         else:
-            name = server.post("/v1/conversations", {})[1]["id"]
+            name = server.post("/v1/conversations", {"messages": [{"role": "user", "content": "And it came"}]})[1]["id"]
         path = path.replace("{id}", name)
+    if "{item}" in path:
+        path = path.replace("{item}", server.get(path.removesuffix("/{item}"))[1]["data"][0]["id"])
     return path
 
 
@@ -59,7 +63,7 @@ def send(operation, body):
 
 class Description(unittest.TestCase):
     def test_it_has_the_endpoints_that_there_are(self):
-        with open(ROUTER) as file:
+        with open(TABLE) as file:
             table = re.findall(r'\{"(GET|POST|DELETE)", "([^"]+)",', file.read())
         described = {(o.method, re.sub(r"\{\w+\}", "{}", o.path)) for o in api.operations}
         self.assertEqual({pair for pair in described if pair[1] not in ("/health", "/live", "/metrics")}, set(table))

@@ -119,6 +119,28 @@ class WithAForm(unittest.TestCase):
             self.assertEqual(status, 200, answer)
             self.assertEqual(answer["choices"][0]["finish_reason"], "tool_calls", answer)
 
+    def test_an_answer_that_breaks_off_within_a_call(self):
+        bias = {str(self.beginning("<tool_call>")): 100}  # one call after the other
+        body = {"messages": [{"role": "user", "content": "Look!"}], "seed": 2, "temperature": 1, "logit_bias": bias}
+        broken = 0
+        for limit in range(100, 108):
+            chat = {**body, "max_tokens": limit, "tools": tools(self.ARGUMENTS), "tool_choice": "required"}
+            whole = plain[1].post("/v1/chat/completions", chat)[1]["choices"][0]
+            calls = len(whole["message"]["tool_calls"])
+            chunks = [event["choices"][0] for event in plain[1].stream("/v1/chat/completions", chat)[:-1]]
+            begun = sum("id" in call for chunk in chunks for call in chunk["delta"].get("tool_calls", []))
+            broken += begun > calls
+            self.assertEqual(whole["finish_reason"], "tool_calls")
+            self.assertEqual(chunks[-1]["finish_reason"], "length" if begun > calls else "tool_calls")
+            message = {**body, "max_tokens": limit, "tools": [{"name": "look", "input_schema": self.ARGUMENTS}],
+                       "tool_choice": {"type": "any"}}
+            answer = plain[1].post("/v1/messages", message)[1]
+            self.assertEqual(sum(block["type"] == "tool_use" for block in answer["content"]), calls)
+            self.assertEqual(answer["stop_reason"], "tool_use")
+            events = plain[1].stream("/v1/messages", message)
+            self.assertEqual(events[-2]["delta"]["stop_reason"], "max_tokens" if begun > calls else "tool_use")
+        self.assertGreater(broken, 0)
+
     def test_responses(self):
         body = {"input": "Look!", "max_output_tokens": 300, "temperature": 1, "store": False, "tool_choice": "required",
                 "parallel_tool_calls": False,

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "doctest/doctest.h"
-#include "server/api/request/tool_reading.h"
+#include "server/api/chat/tool_reading.h"
 #include "skald/base/json/json_value_tree.h"
 
 namespace skald::testing {

@@ -28,6 +28,11 @@ struct AnswerRoom {
   uint64_t most = std::numeric_limits<uint64_t>::max();
 };
 
+// The texts in a path's places of {}, as in /v1/conversations/{id}/items/{item}; empty where it has none.
+struct PathParameters {
+  std::string id = {}, item = {};
+};
+
 struct Call {
   const HttpRequest& http;
   Wake wake;
@@ -37,7 +42,7 @@ struct Call {
   AnswerRoom& room;
   Spool& spool;  // of conversations that travel
   FieldPolicy& fields;
-  std::string parameter = {};  // of the path, as the id in /v1/conversations/{id}
+  PathParameters path = {};
   // Whether no client waits for the answer any more.
   std::function<bool()> is_abandoned = [] { return false; };
 

@@ -30,7 +30,16 @@ Answer ShowModel(const Call& call);
 Answer ChatCompletions(const Call& call);
 Answer Completions(const Call& call);
 Answer Responses(const Call& call);
+Answer CountInputTokens(const Call& call);
+Answer ShowResponse(const Call& call);
+Answer DeleteResponse(const Call& call);
+Answer ListInputItems(const Call& call);
+Answer CancelResponse(const Call& call);
 Answer Embeddings(const Call& call);
+Answer ListConversationItems(const Call& call);
+Answer AddConversationItems(const Call& call);
+Answer ShowConversationItem(const Call& call);
+Answer DeleteConversationItem(const Call& call);
 
 // Anthropic's API (docs.anthropic.com/en/api/messages).
 Answer Messages(const Call& call);

@@ -12,91 +12,12 @@
 #include "server/api/llama_cpp/form.h"
 #include "server/api/ollama/form.h"
 #include "server/api/openai/form.h"
+#include "server/api/routing/endpoint_table.h"
 #include "server/http/request_head.h"
 #include "server/page/page_files.h"
 
 namespace skald::serve {
 namespace {
-
-// Which text a path's {} takes.
-enum class Parameter {
-  kSegment,   // without a slash
-  kSegments,  // with slashes too, such as a name "organization/model"
-};
-
-struct Endpoint {
-  std::string_view method;
-  std::string_view path;  // {} is the place of the parameter
-  Answer (*answer)(const Call&);
-  Admission::Body body = Admission::Body::kInMemory;
-  Parameter parameter = Parameter::kSegment;
-};
-
-constexpr Endpoint kEndpoints[] = {
-    {"GET", "/v1/models", ListModels},
-    {"GET", "/v1/models/{}", ShowModel, Admission::Body::kInMemory, Parameter::kSegments},
-    {"POST", "/v1/chat/completions", ChatCompletions},
-    {"POST", "/v1/completions", Completions},
-    {"POST", "/v1/responses", Responses},
-    {"POST", "/v1/embeddings", Embeddings},
-    {"POST", "/v1/messages", Messages},
-    {"POST", "/v1/messages/count_tokens", CountTokens},
-    {"GET", "/api/version", OllamaVersion},
-    {"GET", "/api/tags", OllamaTags},
-    {"GET", "/api/ps", OllamaPs},
-    {"POST", "/api/show", OllamaShow},
-    {"POST", "/api/pull", OllamaPull},
-    {"POST", "/api/chat", OllamaChat},
-    {"POST", "/api/generate", OllamaGenerate},
-    {"POST", "/api/embed", OllamaEmbed},
-    {"POST", "/api/embeddings", OllamaEmbedding},
-    {"POST", "/completion", LlamaCppCompletion},
-    {"POST", "/infill", LlamaCppInfill},
-    {"GET", "/props", LlamaCppProps},
-    {"GET", "/slots", LlamaCppSlots},
-    {"POST", "/apply-template", LlamaCppApplyTemplate},
-    {"POST", "/tokenize", Tokenize},
-    {"POST", "/detokenize", Detokenize},
-    {"GET", "/tokenizer_info", TokenizerInfo},
-    {"GET", "/v1/conversations", ListConversations},
-    {"POST", "/v1/conversations", CreateConversation},
-    {"POST", "/v1/conversations/import", ImportConversation, Admission::Body::kInFile},
-    {"GET", "/v1/conversations/{}", ShowConversation},
-    {"POST", "/v1/conversations/{}", ChangeConversation},
-    {"DELETE", "/v1/conversations/{}", DeleteConversation},
-    {"POST", "/v1/conversations/{}/fork", ForkConversation},
-    {"POST", "/v1/conversations/{}/rewind", RewindConversation},
-    {"GET", "/v1/conversations/{}/state", ExportConversation},
-};
-
-// Whether a path is that of an endpoint; then `parameter` is the text in the place of {}.
-bool Matches(const Endpoint& endpoint, std::string_view path, std::string& parameter) {
-  const std::string_view pattern = endpoint.path;
-  const size_t brace = pattern.find("{}");
-  if (brace == pattern.npos) return pattern == path;
-  const std::string_view after = pattern.substr(brace + 2);
-  if (!path.starts_with(pattern.substr(0, brace)) || !path.ends_with(after)) return false;
-  if (path.size() <= brace + after.size()) return false;
-  const std::string_view middle = path.substr(brace, path.size() - brace - after.size());
-  if (endpoint.parameter == Parameter::kSegment && middle.find('/') != middle.npos) return false;
-  parameter = middle;
-  return true;
-}
-
-bool IsEndpoint(std::string_view path) {
-  std::string parameter;
-  return std::ranges::any_of(kEndpoints, [&](const Endpoint& one) { return Matches(one, path, parameter); });
-}
-
-// Clients are given the server's address with /v1 or without, and some add it themselves.
-std::string PathOfEndpoint(std::string path) {
-  constexpr std::string_view kVersion = "/v1";
-  while (path.starts_with("/v1/v1/")) path.erase(0, kVersion.size());
-  if (IsEndpoint(path)) return path;
-  const bool has_version = path.starts_with("/v1/");
-  std::string other = has_version ? path.substr(kVersion.size()) : std::string(kVersion) + path;
-  return IsEndpoint(other) ? other : path;
-}
 
 bool IsGet(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
 
@@ -285,9 +206,9 @@ std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shar
   if (caller.path == "/live") visit->counted_as.clear();
   if (auto plain = AnswerPlain(head, *visit)) return plain;
   std::string allowed;
-  for (const Endpoint& endpoint : kEndpoints) {
-    std::string parameter;
-    if (!Matches(endpoint, caller.path, parameter)) continue;
+  for (const Endpoint& endpoint : Endpoints()) {
+    const auto parameters = MatchPath(endpoint, caller.path);
+    if (!parameters) continue;
     allowed += (allowed.empty() ? "" : ", ") + std::string(endpoint.method);
     if (endpoint.method != head.method && !(endpoint.method == "GET" && head.method == "HEAD")) continue;
     visit->counted_as = endpoint.path;
@@ -297,11 +218,11 @@ std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shar
     if (service == nullptr) throw ApiError{503, "the model is being loaded"};
     admission.body = endpoint.body;
     admission.body_bytes = endpoint.body == Admission::Body::kInFile ? options_.import_bytes : options_.body_bytes;
-    const auto prepare = [this, visit, service, &endpoint, &tenant, parameter](
+    const auto prepare = [this, visit, service, &endpoint, &tenant, parameters](
                              const HttpRequest& whole, const Wake& wake, const std::function<bool()>& is_abandoned) {
       return AnswerOrError(visit->caller.path, [&] {
         return endpoint.answer(
-            {whole, wake, service, metrics_, tenant, room_, spool_, fields_, parameter, is_abandoned});
+            {whole, wake, service, metrics_, tenant, room_, spool_, fields_, *parameters, is_abandoned});
       });
     };
     admission.begin = [this, visit, &tenant, prepare](HttpRequest request, const Wake& wake) {

@@ -236,7 +236,7 @@ describe('responses', () => {
     const response = await client.responses.create({...wanted, tools: [{type: 'function', name: 'f'}]});
     const expected = {max_output_tokens: 10, background: false, completed_at: null, instructions: 'Speak.', max_tool_calls: null, metadata: {},
       parallel_tool_calls: true, previous_response_id: null, reasoning: {effort: null, summary: null}, service_tier: 'default',
-      store: true, text: {format: {type: 'text'}}, tool_choice: 'auto', top_logprobs: 0, truncation: 'disabled',
+      conversation: null, store: true, text: {format: {type: 'text'}}, tool_choice: 'auto', top_logprobs: 0, truncation: 'disabled',
       tools: [{type: 'function', name: 'f', description: null, parameters: null, strict: null}]};
     for (const [name, value] of Object.entries(expected)) assert.deepEqual(response[name], value, name);
   });
@@ -254,6 +254,40 @@ describe('responses', () => {
     const next = await client.responses.create({...wanted, tools: [kFlatTool], previous_response_id: whole.id,
       input: [{type: 'function_call_output', call_id: call.call_id, output: 'sunny'}]});
     assert.equal(next.object, 'response');
+  });
+
+  it('are shown, listed, counted and deleted', async () => {
+    const first = await client.responses.create(wanted);
+    const second = await client.responses.create({...wanted, input: 'And then', previous_response_id: first.id});
+    assert.equal((await client.responses.retrieve(second.id)).output_text, second.output_text);
+    const ids = [];
+    for await (const item of client.responses.inputItems.list(second.id, {limit: 1, order: 'asc'})) ids.push(item.id);
+    assert.equal(ids.length, 3);
+    assert.equal(ids[1], first.output[0].id);
+    const {input_tokens: tokens} = await client.responses.inputTokens.count({...wanted, previous_response_id: first.id, input: 'And then'});
+    assert.equal(tokens, second.usage.input_tokens);
+    await client.responses.delete(first.id);
+    await assert.rejects(client.responses.retrieve(first.id), NotFoundError);
+    await assert.rejects(client.responses.cancel(second.id), BadRequestError);
+    await assert.rejects(client.responses.create({...wanted, background: true}), {param: 'background'});
+  });
+
+  it('belong to conversations', async () => {
+    const conversation = await client.conversations.create({metadata: {topic: 'days'}, items: [{role: 'user', content: 'Speak.'}]});
+    assert.deepEqual(conversation.metadata, {topic: 'days'});
+    const answer = await client.responses.create({...wanted, conversation: conversation.id});
+    assert.equal(answer.conversation.id, conversation.id);
+    const {data} = await client.conversations.items.list(conversation.id, {order: 'asc'});
+    assert.deepEqual(data.map(item => item.role), ['user', 'user', 'assistant']);
+    assert.equal(data[2].id, answer.output[0].id);
+    const item = await client.conversations.items.retrieve(data[0].id, {conversation_id: conversation.id});
+    assert.equal(item.content[0].text, 'Speak.');
+    await client.conversations.items.delete(data[0].id, {conversation_id: conversation.id});
+    const {data: [added]} = await client.conversations.items.create(conversation.id, {items: [{role: 'user', content: 'And then'}]});
+    assert.equal(added.content[0].text, 'And then');
+    assert.deepEqual((await client.conversations.update(conversation.id, {metadata: {topic: 'nights'}})).metadata, {topic: 'nights'});
+    assert.equal((await client.conversations.retrieve(conversation.id)).object, 'conversation');
+    assert.equal((await client.conversations.delete(conversation.id)).deleted, true);
   });
 
   it('are parsed by zod', async () => {

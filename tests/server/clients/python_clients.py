@@ -87,6 +87,36 @@ class OpenAi(unittest.TestCase):
         following = of_openai.responses.create(previous_response_id=asked.id, input=[result], tool_choice="none", **wanted)
         self.assertTrue(following.output_text)
 
+    def test_responses_that_are_kept(self):
+        wanted = {"model": "gpt-5", "max_output_tokens": 8, "temperature": 0}
+        first = of_openai.responses.create(input=[USER], **wanted)
+        second = of_openai.responses.create(input="And then", previous_response_id=first.id, **wanted)
+        self.assertEqual(of_openai.responses.retrieve(second.id, include=["message.output_text.logprobs"]), second)
+        listed = list(of_openai.responses.input_items.list(second.id, order="asc", limit=2))
+        self.assertEqual([item.role for item in listed], ["user", "assistant", "user"])
+        self.assertEqual(listed[1].id, first.output[0].id)
+        count = of_openai.responses.input_tokens.count(model="gpt-5", input="And then", previous_response_id=first.id)
+        self.assertEqual(count.input_tokens, second.usage.input_tokens)
+        of_openai.responses.delete(second.id)
+        with self.assertRaises(openai.NotFoundError):
+            of_openai.responses.retrieve(second.id)
+        with self.assertRaises(openai.BadRequestError):
+            of_openai.responses.cancel(first.id)
+
+    def test_conversations(self):
+        made = of_openai.conversations.create(items=[USER], metadata={"topic": "days"})
+        self.assertEqual(made.metadata, {"topic": "days"})
+        answer = of_openai.responses.create(model="gpt-5", input="And then", conversation=made.id, max_output_tokens=8)
+        self.assertEqual(answer.conversation.id, made.id)
+        of_openai.conversations.items.create(made.id, items=[{"role": "user", "content": "More."}])
+        listed = list(of_openai.conversations.items.list(made.id, order="asc", limit=3))
+        self.assertEqual([item.role for item in listed], ["user", "user", "assistant", "user"])
+        self.assertEqual(of_openai.conversations.items.retrieve(listed[2].id, conversation_id=made.id).id, answer.output[0].id)
+        of_openai.conversations.items.delete(listed[0].id, conversation_id=made.id)
+        self.assertEqual(of_openai.conversations.update(made.id, metadata={"topic": "nights"}).metadata, {"topic": "nights"})
+        self.assertEqual(of_openai.conversations.retrieve(made.id).created_at, made.created_at)
+        self.assertTrue(of_openai.conversations.delete(made.id).deleted)
+
     def test_errors(self):
         with self.assertRaises(openai.BadRequestError) as caught:
             of_openai.chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "long " * 3000}])

@@ -294,11 +294,11 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> req
                                           is_silent, std::move(dialect), std::move(counted), std::move(on_end));
 }
 
-Json Dialect::OwnJson(const std::vector<Choice>& choices) const {
+Json OwnFacts(const std::vector<Choice>& choices, const std::vector<std::string>& ignored) {
   const AnswerUsage usage = UsageOf(choices);
   Json own = {
       {"digest", DigestOf(choices)}, {"first_token_seconds", usage.first_token_seconds}, {"seconds", usage.seconds}};
-  TellIgnored(own);
+  if (!ignored.empty()) own["ignored"] = ignored;
   return own;
 }
 

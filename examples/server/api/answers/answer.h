@@ -60,6 +60,9 @@ struct ChoiceNews {
 // "data: JSON", with the event's name before it if there is one.
 std::string ServerSentEvent(const Json& data, std::string_view name = {});
 
+// The facts about an answer that only this server tells. `ignored` are the fields of the request that were not done.
+Json OwnFacts(const std::vector<Choice>& choices, const std::vector<std::string>& ignored);
+
 // How an API writes answers. Each function returns bytes of a stream, whole events.
 class Dialect {
  public:
@@ -78,8 +81,7 @@ class Dialect {
   virtual Json ErrorJson(const ApiError& error) = 0;
 
  protected:
-  // The facts that only this server tells.
-  Json OwnJson(const std::vector<Choice>& choices) const;
+  Json OwnJson(const std::vector<Choice>& choices) const { return OwnFacts(choices, ignored_); }
   // Adds the fields that were not done, if there are any, to the facts that only this server tells.
   void TellIgnored(Json& own) const;
 

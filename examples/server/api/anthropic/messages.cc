@@ -6,13 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "server/api/answers/chat_call.h"
 #include "server/api/anthropic/form.h"
+#include "server/api/chat/chat_call.h"
+#include "server/api/chat/messages.h"
+#include "server/api/chat/tool_reading.h"
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
-#include "server/api/request/messages.h"
+#include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
-#include "server/api/request/tool_reading.h"
 
 namespace skald::serve {
 namespace {
@@ -62,7 +63,8 @@ class MessageDialect final : public Dialect {
 
   std::string End(const std::vector<Choice>& choices) override {
     Json delta = Json::object();
-    SetStop(choices[0], delta);
+    const std::vector<Choice::ToolCall>& calls = choices[0].calls;
+    SetStop(choices[0], !calls.empty() && calls.back().is_whole, delta);
     return Event("message_delta", {{"delta", delta}, {"usage", UsageJson(choices)}, {"skald", OwnJson(choices)}}) +
            Event("message_stop", Json::object());
   }
@@ -82,7 +84,7 @@ class MessageDialect final : public Dialect {
       content.push_back(ToolUse(call, input.is_object() ? std::move(input) : Json::object()));
     }
     Json message = Message(std::move(content));
-    SetStop(choice, message);
+    SetStop(choice, !choice.WholeCalls().empty(), message);
     message["usage"] = UsageJson(choices);
     message["skald"] = OwnJson(choices);
     return message;
@@ -102,11 +104,12 @@ class MessageDialect final : public Dialect {
             {"output_tokens", usage.completion_tokens}};
   }
 
-  void SetStop(const Choice& choice, Json& json) const {
+  // A stream has shown a call that broke off, so it ends as the answer did; a whole answer has whole calls alone.
+  void SetStop(const Choice& choice, bool calls_tools, Json& json) const {
     json["stop_sequence"] = nullptr;
     json["stop_reason"] = "end_turn";
     if (choice.finish == FinishReason::kMaxTokens) json["stop_reason"] = "max_tokens";
-    if (!choice.calls.empty() && choice.calls.back().is_whole) json["stop_reason"] = "tool_use";
+    if (calls_tools) json["stop_reason"] = "tool_use";
     if (!choice.stop_string) return;
     json["stop_reason"] = "stop_sequence";
     json["stop_sequence"] = stops_.at(*choice.stop_string);
@@ -167,8 +170,10 @@ class BlockReader {
       AddResult(block);
     } else if (type == "document") {
       AddDocument(block);
-    } else if ((type == "thinking" || type == "redacted_thinking") && role_ == "assistant") {
-      return;  // what was thought before is not read again
+    } else if (type == "thinking" && role_ == "assistant") {
+      AddThought(block.NeedString("thinking"));
+    } else if (type == "redacted_thinking" && role_ == "assistant") {
+      // There is nothing in it for this server.
     } else if (IsOfServer(type) && !notes_.is_strict()) {
       return notes_.AddIgnored(block.PathOf("type") + "=" + type);
     } else {
@@ -181,6 +186,7 @@ class BlockReader {
   static std::string SchemaOf(const std::string& type) {
     if (type == "tool_use") return "ToolUseBlock";
     if (type == "tool_result") return "ToolResultBlock";
+    if (type == "thinking" || type == "redacted_thinking") return "ThinkingBlock";
     return type == "document" ? "DocumentBlock" : "TextBlock";
   }
 
@@ -192,6 +198,13 @@ class BlockReader {
 
   void AddText(const std::string& text) {
     message_["content"].get_ref<std::string&>() += text;
+    has_content_ = true;
+  }
+
+  // Whether thoughts of earlier answers are read again is for the chat template to say.
+  void AddThought(const std::string& thought) {
+    if (thought.empty()) return;
+    message_["reasoning_content"] = message_.value("reasoning_content", "") + thought;
     has_content_ = true;
   }
 
@@ -285,9 +298,7 @@ ChatCall ReadChat(JsonReader& reader, const Call& call) {
 }  // namespace
 
 Answer Messages(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "MessageRequest", &notes);
+  BodyReader reader(call, "MessageRequest");
   ChatCall chat = ReadChat(reader, call);
   chat.least_tokens = ReadSampling(reader, call, chat.request, "stop_sequences");
   if (chat.request.samples != 1) reader.Fail("n", "nothing: a message is one answer");
@@ -296,17 +307,16 @@ Answer Messages(const Call& call) {
   SetMostTokens(most, call, chat.request);
   chat.is_stream = reader.Bool("stream").value_or(false);
   reader.Finish();
-  auto dialect = std::make_unique<MessageDialect>(chat.model.name, chat.request.stop_strings, notes.ignored());
+  auto dialect =
+      std::make_unique<MessageDialect>(chat.model.name, chat.request.stop_strings, reader.notes()->ignored());
   return AnswerChat(call, std::move(chat), std::move(dialect));
 }
 
 Answer CountTokens(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "CountRequest", &notes);
+  BodyReader reader(call, "CountRequest");
   ChatCall chat = ReadChat(reader, call);
   reader.Finish();
-  return JsonAnswer({{"input_tokens", CountPromptTokens(call, std::move(chat))}}, notes);
+  return JsonAnswer({{"input_tokens", CountPromptTokens(call, std::move(chat))}}, *reader.notes());
 }
 
 }  // namespace skald::serve

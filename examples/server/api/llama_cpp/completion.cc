@@ -15,6 +15,7 @@
 #include "server/api/openai/form.h"
 #include "server/api/openai/logprobs.h"
 #include "server/api/request/answer_form.h"
+#include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/texts.h"
 
@@ -170,32 +171,28 @@ std::vector<std::pair<std::string, std::string>> ReadFiles(JsonReader& reader, R
 }  // namespace
 
 Answer LlamaCppCompletion(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "LlamaCppRequest", &notes);
+  BodyReader reader(call, "LlamaCppRequest");
   LlamaCppRequest read = ReadRequest(reader, call);
   constexpr size_t kMostTexts = 2048;
   auto prompts = ReadTexts(reader, "prompt", call, kMostTexts, ParseSpecial::kYes);
   const AnswerForm form = ReadAnswerForm(reader);
   reader.Finish();
-  read.form.ignored = notes.ignored();
+  read.form.ignored = reader.notes()->ignored();
   read.request.prompt = prompts[0];
   SetFilter(call, form, read);
   return Begin(call, std::move(read), std::move(prompts));
 }
 
 Answer LlamaCppInfill(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "InfillRequest", &notes);
+  BodyReader reader(call, "InfillRequest");
   LlamaCppRequest read = ReadRequest(reader, call);
   InfillTexts texts = {.prefix = reader.NeedString("input_prefix"),
                        .suffix = reader.NeedString("input_suffix"),
-                       .files = ReadFiles(reader, notes)};
+                       .files = ReadFiles(reader, *reader.notes())};
   texts.prefix += reader.String("prompt").value_or("");
   const AnswerForm form = ReadAnswerForm(reader);
   reader.Finish();
-  read.form.ignored = notes.ignored();
+  read.form.ignored = reader.notes()->ignored();
   std::vector<int32_t> prompt = InfillPrompt(call, texts, "input_prefix", read.request);
   read.request.prompt = prompt;
   SetFilter(call, form, read);

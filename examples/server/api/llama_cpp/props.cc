@@ -6,12 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "server/api/answers/chat_call.h"
+#include "server/api/chat/chat_call.h"
+#include "server/api/chat/messages.h"
+#include "server/api/chat/tool_reading.h"
 #include "server/api/endpoints.h"
 #include "server/api/llama_cpp/form.h"
-#include "server/api/request/messages.h"
+#include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
-#include "server/api/request/tool_reading.h"
 #include "skald/base/version.h"
 
 namespace skald::serve {
@@ -56,17 +57,15 @@ Answer LlamaCppSlots(const Call& call) {
 }
 
 Answer LlamaCppApplyTemplate(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "TemplateRequest", &notes);
+  BodyReader reader(call, "TemplateRequest");
   ChatCall chat;
   chat.model = ReadModel(reader, call);
-  chat.messages = ReadMessages(reader.NeedArray("messages"), "messages", &notes);
+  chat.messages = ReadMessages(reader.NeedArray("messages"), "messages", reader.notes());
   chat.tools = ReadTools(reader, kChatTools).list;
   if (const auto variables = reader.Object("chat_template_kwargs")) chat.variables = variables->json();
   chat.add_generation_prompt = reader.Bool("add_generation_prompt").value_or(true);
   reader.Finish();
-  return JsonAnswer({{"prompt", RenderPrompt(call, chat)}}, notes);
+  return JsonAnswer({{"prompt", RenderPrompt(call, chat)}}, *reader.notes());
 }
 
 }  // namespace skald::serve

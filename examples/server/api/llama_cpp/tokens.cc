@@ -7,7 +7,7 @@
 
 #include "server/api/endpoints.h"
 #include "server/api/openai/logprobs.h"
-#include "server/api/request/json_reader.h"
+#include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
 
 namespace skald::serve {
@@ -27,9 +27,7 @@ Json PieceJson(const Tokenizer& tokenizer, int32_t id) {
 
 // llama.cpp's clients send `content`, vLLM's `prompt`, with other names for what is special.
 Answer Tokenize(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "TokenizeRequest", &notes);
+  BodyReader reader(call, "TokenizeRequest");
   const auto prompt = reader.String("prompt");
   const std::string text = prompt ? *prompt : reader.NeedString("content");
   const auto adds = reader.Bool("add_special"), adds_tokens = reader.Bool("add_special_tokens");
@@ -47,13 +45,11 @@ Answer Tokenize(const Call& call) {
   }
   return JsonAnswer(
       {{"tokens", std::move(tokens)}, {"count", ids.size()}, {"max_model_len", call.service->model().context()}},
-      notes);
+      *reader.notes());
 }
 
 Answer Detokenize(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "DetokenizeRequest", &notes);
+  BodyReader reader(call, "DetokenizeRequest");
   const Json& tokens = reader.NeedArray("tokens");
   (void)ReadModel(reader, call);
   reader.Finish();
@@ -66,7 +62,7 @@ Answer Detokenize(const Call& call) {
   }
   const Tokenizer& tokenizer = call.service->model().served().text.tokenizer;
   const std::string text = Take(tokenizer.Decode(ids, SkipSpecial::kNo), "tokens");
-  return JsonAnswer({{"content", text}, {"prompt", text}}, notes);
+  return JsonAnswer({{"content", text}, {"prompt", text}}, *reader.notes());
 }
 
 // In the names of tokenizer_config.json, as vLLM tells it.

@@ -6,11 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "server/api/answers/chat_call.h"
+#include "server/api/chat/chat_call.h"
+#include "server/api/chat/messages.h"
+#include "server/api/chat/tool_reading.h"
 #include "server/api/endpoints.h"
 #include "server/api/ollama/form.h"
-#include "server/api/request/messages.h"
-#include "server/api/request/tool_reading.h"
+#include "server/api/request/body_reader.h"
 
 namespace skald::serve {
 namespace {
@@ -85,21 +86,19 @@ Json ReadMessage(const Json& json, const std::string& path, CallIds& ids, Reques
 }  // namespace
 
 Answer OllamaChat(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "OllamaChatRequest", &notes);
+  BodyReader reader(call, "OllamaChatRequest");
   OllamaRequest request = ReadOllamaRequest(reader, call);
   const Json* const given = reader.Array("messages");
   request.chat.tools = ReadTools(reader, kChatTools).list;
   reader.Finish();
-  if (given == nullptr || given->empty()) return JsonAnswer(LoadedJson(request), notes);
+  if (given == nullptr || given->empty()) return JsonAnswer(LoadedJson(request), *reader.notes());
   CallIds ids;
   Json messages = Json::array();
   for (size_t i = 0; i < given->size(); ++i) {
-    messages.push_back(ReadMessage((*given)[i], "messages[" + std::to_string(i) + "]", ids, notes));
+    messages.push_back(ReadMessage((*given)[i], "messages[" + std::to_string(i) + "]", ids, *reader.notes()));
   }
-  request.chat.messages = ReadMessages(messages, "messages", &notes);
-  return AnswerChat(call, std::move(request.chat), MakeOllamaDialect(std::move(request.form), notes));
+  request.chat.messages = ReadMessages(messages, "messages", reader.notes());
+  return AnswerChat(call, std::move(request.chat), MakeOllamaDialect(std::move(request.form), *reader.notes()));
 }
 
 }  // namespace skald::serve

@@ -8,6 +8,7 @@
 #include "server/api/answers/embedding.h"
 #include "server/api/endpoints.h"
 #include "server/api/ollama/form.h"
+#include "server/api/request/body_reader.h"
 
 namespace skald::serve {
 namespace {
@@ -45,9 +46,7 @@ class OllamaEmbeddings final : public EmbeddingDialect {
 };
 
 Answer Embed(const Call& call, const char* schema, const char* field, bool is_one) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", schema, &notes);
+  BodyReader reader(call, schema);
   const NamedModel& model = ReadOllamaModel(reader, call);
   std::vector<std::vector<int32_t>> texts;
   const Json* const given = reader.Any(field);
@@ -58,7 +57,7 @@ Answer Embed(const Call& call, const char* schema, const char* field, bool is_on
       is_one ? std::nullopt : reader.Integer("dimensions", 1, call.service->model().served().model_dim);
   reader.Finish();
   auto dialect = std::make_unique<OllamaEmbeddings>(TaggedName(model.name), static_cast<size_t>(dimensions.value_or(0)),
-                                                    is_one, notes.ignored());
+                                                    is_one, reader.notes()->ignored());
   // A request without a text loads a model.
   if (!has_texts) return JsonAnswer(dialect->Whole({}));
   return AnswerEmbeddings(call, std::move(texts), model, Pooling::kLast, std::move(dialect));

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "server/api/answers/answer.h"
-#include "server/api/answers/chat_call.h"
 #include "server/api/call.h"
+#include "server/api/chat/chat_call.h"
 #include "server/api/request/json_reader.h"
 #include "skald/constraints/token_vocabulary.h"
 

@@ -6,11 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "server/api/answers/chat_call.h"
+#include "server/api/chat/chat_call.h"
 #include "server/api/endpoints.h"
 #include "server/api/llama_cpp/infill.h"
 #include "server/api/ollama/form.h"
 #include "server/api/request/answer_form.h"
+#include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/texts.h"
 
@@ -32,9 +33,7 @@ Answer ContinueText(const Call& call, OllamaRequest request, std::vector<int32_t
 }  // namespace
 
 Answer OllamaGenerate(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "OllamaGenerateRequest", &notes);
+  BodyReader reader(call, "OllamaGenerateRequest");
   OllamaRequest request = ReadOllamaRequest(reader, call);
   request.form.is_chat = false;
   const std::string prompt = reader.String("prompt").value_or("");
@@ -44,16 +43,17 @@ Answer OllamaGenerate(const Call& call) {
   reader.Finish();
   if (!suffix.empty()) {
     auto ids = InfillPrompt(call, {.prefix = prompt, .suffix = suffix}, "suffix", request.chat.request);
-    return ContinueText(call, std::move(request), std::move(ids), notes);
+    return ContinueText(call, std::move(request), std::move(ids), *reader.notes());
   }
-  if (prompt.empty()) return JsonAnswer(LoadedJson(request), notes);
+  if (prompt.empty()) return JsonAnswer(LoadedJson(request), *reader.notes());
   if (is_raw) {
-    return ContinueText(call, std::move(request), TokensOfText(prompt, "prompt", call, ParseSpecial::kYes), notes);
+    return ContinueText(call, std::move(request), TokensOfText(prompt, "prompt", call, ParseSpecial::kYes),
+                        *reader.notes());
   }
   if (system) request.chat.messages.push_back({{"role", "system"}, {"content", *system}});
   request.chat.messages.push_back({{"role", "user"}, {"content", prompt}});
   request.chat.path = "prompt";
-  return AnswerChat(call, std::move(request.chat), MakeOllamaDialect(std::move(request.form), notes));
+  return AnswerChat(call, std::move(request.chat), MakeOllamaDialect(std::move(request.form), *reader.notes()));
 }
 
 }  // namespace skald::serve

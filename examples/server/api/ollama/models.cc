@@ -11,6 +11,7 @@
 #include "server/api/endpoints.h"
 #include "server/api/llama_cpp/infill.h"
 #include "server/api/ollama/form.h"
+#include "server/api/request/body_reader.h"
 #include "skald/base/numbers/sha256.h"
 
 namespace skald::serve {
@@ -104,9 +105,7 @@ Answer OllamaPs(const Call& call) {
 }
 
 Answer OllamaShow(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "OllamaModelRequest", &notes);
+  BodyReader reader(call, "OllamaModelRequest");
   const NamedModel& model = ReadOllamaModel(reader, call);
   reader.Finish();
   const ServedModel& served = call.service->model().served();
@@ -125,14 +124,12 @@ Answer OllamaShow(const Call& call) {
                      {"model_info", std::move(info)},
                      {"capabilities", CapabilitiesJson(served.text)},
                      {"modified_at", TimeText(call.service->started())}},
-                    notes);
+                    *reader.notes());
 }
 
 // The models are here already: nothing is loaded over the network.
 Answer OllamaPull(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "OllamaPullRequest", &notes);
+  BodyReader reader(call, "OllamaPullRequest");
   const auto older = reader.String("name");
   const std::string wanted = reader.String("model").value_or(older.value_or(""));
   if (wanted.empty()) reader.Fail("model", "the name of a model");
@@ -147,7 +144,7 @@ Answer OllamaPull(const Call& call) {
                    "model", "model_not_found"};
   }
   const Json success = {{"status", "success"}};
-  if (!is_stream) return JsonAnswer(success, notes);
+  if (!is_stream) return JsonAnswer(success, *reader.notes());
   const Json begun = {{"status", "pulling manifest"}};
   return std::make_unique<WholeAnswer>(Dump(begun) + "\n" + Dump(success) + "\n",
                                        HttpHead{200, "application/x-ndjson"});

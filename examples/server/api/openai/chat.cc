@@ -6,13 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "server/api/answers/chat_call.h"
+#include "server/api/chat/chat_call.h"
+#include "server/api/chat/messages.h"
+#include "server/api/chat/tool_reading.h"
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
 #include "server/api/openai/logprobs.h"
-#include "server/api/request/messages.h"
+#include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
-#include "server/api/request/tool_reading.h"
 
 namespace skald::serve {
 namespace {
@@ -142,9 +143,7 @@ void ReadVariables(JsonReader& reader, ChatCall& chat) {
 }  // namespace
 
 Answer ChatCompletions(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "ChatRequest", &notes);
+  BodyReader reader(call, "ChatRequest");
   ChatCall chat;
   chat.model = ReadModel(reader, call);
   chat.least_tokens = ReadSampling(reader, call, chat.request);
@@ -152,7 +151,7 @@ Answer ChatCompletions(const Call& call) {
   chat.conversation = reader.String("conversation");
   const Json& messages = reader.NeedArray("messages");
   // A conversation may end with a message that has no answer yet.
-  if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages", &notes);
+  if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages", reader.notes());
   chat.tools = ReadTools(reader, kChatTools).list;
   chat.form = ReadAnswerForm(reader);
   ReadResponseFormat(reader, "response_format", chat.form);
@@ -165,7 +164,8 @@ Answer ChatCompletions(const Call& call) {
   const bool with_usage = ReadIncludeUsage(reader, chat.is_stream);
   reader.Finish();
   auto vocabulary = with_logprobs ? Take(call.service->model().NamedVocabulary()) : nullptr;
-  auto dialect = std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage, notes.ignored());
+  auto dialect =
+      std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage, reader.notes()->ignored());
   return AnswerChat(call, std::move(chat), std::move(dialect));
 }
 

@@ -14,6 +14,7 @@
 #include "server/api/openai/form.h"
 #include "server/api/openai/logprobs.h"
 #include "server/api/request/answer_form.h"
+#include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/texts.h"
 
@@ -155,9 +156,7 @@ class CompletionDialect final : public OpenAiDialect {
 }  // namespace
 
 Answer Completions(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "CompletionRequest", &notes);
+  BodyReader reader(call, "CompletionRequest");
   const NamedModel& model = ReadModel(reader, call);
   Request request;
   request.adapter = model.adapter;
@@ -187,7 +186,7 @@ Answer Completions(const Call& call) {
   }
   form.with_usage = ReadIncludeUsage(reader, is_stream);
   reader.Finish();
-  form.ignored = notes.ignored();
+  form.ignored = reader.notes()->ignored();
   std::vector<Request> requests(prompts.size(), request);
   for (size_t i = 0; i < prompts.size(); ++i) {
     if (echoes)

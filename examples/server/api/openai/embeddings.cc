@@ -8,6 +8,7 @@
 #include "server/api/answers/embedding.h"
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
+#include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
 
 namespace skald::serve {
@@ -66,9 +67,7 @@ class OpenAiEmbeddings final : public EmbeddingDialect {
 }  // namespace
 
 Answer Embeddings(const Call& call) {
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "EmbeddingRequest", &notes);
+  BodyReader reader(call, "EmbeddingRequest");
   const NamedModel& model = ReadModel(reader, call);
   std::vector<std::vector<int32_t>> inputs = ReadEmbeddedTexts(reader, "input", call);
   const auto pooling = reader.OneOf("pooling", {"last", "mean"}).value_or("last");
@@ -76,7 +75,7 @@ Answer Embeddings(const Call& call) {
   const auto format = reader.OneOf("encoding_format", {"float", "base64"}).value_or("float");
   reader.Finish();
   auto dialect = std::make_unique<OpenAiEmbeddings>(OpenAiEmbeddings::Form{
-      model.name, static_cast<size_t>(dimensions.value_or(0)), format == "base64", notes.ignored()});
+      model.name, static_cast<size_t>(dimensions.value_or(0)), format == "base64", reader.notes()->ignored()});
   return AnswerEmbeddings(call, std::move(inputs), model, pooling == "mean" ? Pooling::kMean : Pooling::kLast,
                           std::move(dialect));
 }

@@ -2,16 +2,19 @@
 //
 // Conversations by name: list, fork, take back, carry to another server.
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "server/api/chat/entity_tag.h"
+#include "server/api/chat/messages.h"
 #include "server/api/endpoints.h"
-#include "server/api/request/entity_tag.h"
-#include "server/api/request/json_reader.h"
-#include "server/api/request/messages.h"
+#include "server/api/openai/responses/input.h"
+#include "server/api/openai/responses/kept_responses.h"
+#include "server/api/request/body_reader.h"
 #include "server/http/file_answer.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/json/json_value_tree.h"
@@ -21,7 +24,7 @@ namespace skald::serve {
 namespace {
 
 Conversation FindOne(const Call& call) {
-  return TakeKept(call.service->conversations().Find(call.tenant.name, call.parameter));
+  return TakeKept(call.service->conversations().Find(call.tenant.name, call.path.id));
 }
 
 Answer ConversationAnswer(const Conversation& conversation, const RequestNotes& notes, int status = 200) {
@@ -44,16 +47,29 @@ void CheckTitle(const std::string& title, const std::string& path) {
                  path};
 }
 
+// Reads what a client keeps beside a conversation, within OpenAI's limits; nothing if it does not say it.
+std::optional<Json> ReadMetadata(JsonReader& reader) {
+  constexpr size_t kMostPairs = 16, kMostNameBytes = 64, kMostBytes = 512;
+  auto metadata = reader.Object("metadata");
+  if (!metadata) return std::nullopt;
+  const Json& pairs = metadata->json();
+  for (auto pair = pairs.begin(); pair != pairs.end(); ++pair) {
+    const bool fits = pair->is_string() && pair.key().size() <= kMostNameBytes &&
+                      pair->get_ref<const std::string&>().size() <= kMostBytes;
+    if (!fits || pairs.size() > kMostPairs) {
+      reader.Fail("metadata", "at most 16 texts of at most 512 bytes, by names of at most 64 bytes");
+    }
+  }
+  return pairs;
+}
+
 // The number of messages that a request wants to keep of a conversation. With `appended` it may bring messages to go on
 // with.
-size_t ReadMessageCount(const Call& call, const Conversation& conversation, RequestNotes& notes,
-                        Json* appended = nullptr) {
-  const Json body = ParseJson(call.http.body);
-  JsonReader reader(body, "", appended == nullptr ? "MessageCount" : "Fork", &notes);
+size_t ReadMessageCount(JsonReader& reader, const Conversation& conversation, Json* appended = nullptr) {
   const auto count = reader.Integer("messages", 0, static_cast<int64_t>(conversation.messages.size()));
   if (!count) reader.Fail("messages", "how many messages to keep");
   const Json* const more = appended == nullptr ? nullptr : reader.Array("append");
-  if (more != nullptr && !more->empty()) *appended = ReadMessages(*more, "append", &notes);
+  if (more != nullptr && !more->empty()) *appended = ReadMessages(*more, "append", reader.notes());
   reader.Finish();
   return static_cast<size_t>(*count);
 }
@@ -61,6 +77,7 @@ size_t ReadMessageCount(const Call& call, const Conversation& conversation, Requ
 void KeepFirst(size_t count, Conversation& conversation) {
   conversation.messages.erase(conversation.messages.begin() + static_cast<std::ptrdiff_t>(count),
                               conversation.messages.end());
+  conversation.writers.resize(std::min(count, conversation.writers.size()));
 }
 
 Identity IdentityOf(const Call& call, const Sha256Digest& adapter) {
@@ -109,64 +126,70 @@ Answer ListConversations(const Call& call) {
 }
 
 Answer CreateConversation(const Call& call) {
-  const Json body = call.http.body.empty() ? Json::object() : ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "NewConversation", &notes);
+  BodyReader reader(call, "NewConversation", BodyReader::IfEmpty::kTakeAsObject);
   Conversation conversation;
   conversation.title = reader.String("title").value_or("");
   CheckTitle(conversation.title, "title");
   if (const Json* const messages = reader.Array("messages"); messages != nullptr && !messages->empty()) {
-    conversation.messages = ReadMessages(*messages, "messages", &notes);
+    conversation.messages = ReadMessages(*messages, "messages", reader.notes());
   }
+  if (reader.Array("items") != nullptr) {
+    if (!conversation.messages.empty()) reader.Fail("items", "nothing beside 'messages'");
+    conversation.messages = ReadResponseItems(reader, "items", {}, FinderOfMessages(call));
+  }
+  conversation.metadata = ReadMetadata(reader).value_or(Json::object());
   reader.Finish();
-  return AddOne(call, std::move(conversation), notes);
+  return AddOne(call, std::move(conversation), *reader.notes());
 }
 
 Answer ShowConversation(const Call& call) { return ConversationAnswer(FindOne(call), RequestNotes(call.fields)); }
 
 Answer ChangeConversation(const Call& call) {
   const auto version = ReadIfMatch(call.http, FindOne(call));
-  const Json body = ParseJson(call.http.body);
-  RequestNotes notes(call.fields);
-  JsonReader reader(body, "", "ConversationTitle", &notes);
-  const std::string title = reader.NeedString("title");
-  CheckTitle(title, "title");
+  BodyReader reader(call, "ConversationChange");
+  const auto title = reader.String("title");
+  const auto metadata = ReadMetadata(reader);
+  if (!title && !metadata) reader.Fail("title", "a string, unless 'metadata' is there");
+  CheckTitle(title.value_or(""), "title");
   reader.Finish();
-  return ConversationAnswer(
-      TakeKept(call.service->conversations().Change(call.tenant.name, call.parameter, version,
-                                                    [&](Conversation& conversation) { conversation.title = title; })),
-      notes);
+  return ConversationAnswer(TakeKept(call.service->conversations().Change(call.tenant.name, call.path.id, version,
+                                                                          [&](Conversation& conversation) {
+                                                                            if (title) conversation.title = *title;
+                                                                            if (metadata)
+                                                                              conversation.metadata = *metadata;
+                                                                          })),
+                            *reader.notes());
 }
 
 Answer DeleteConversation(const Call& call) {
-  const auto found = call.service->conversations().Find(call.tenant.name, call.parameter);
+  const auto found = call.service->conversations().Find(call.tenant.name, call.path.id);
   std::optional<uint64_t> version;
   if (!call.http.Header("if-match").empty()) version = ReadIfMatch(call.http, FindOne(call));
-  TakeKept(call.service->conversations().Delete(call.tenant.name, call.parameter, version));
+  TakeKept(call.service->conversations().Delete(call.tenant.name, call.path.id, version));
   if (found) call.service->Forget(call.tenant.name, *found);  // of a file that is none nothing is known
-  return JsonAnswer({{"id", call.parameter}, {"object", "conversation.deleted"}, {"deleted", true}});
+  return JsonAnswer({{"id", call.path.id}, {"object", "conversation.deleted"}, {"deleted", true}});
 }
 
 Answer ForkConversation(const Call& call) {
   Conversation fork = FindOne(call);
-  RequestNotes notes(call.fields);
+  BodyReader reader(call, "Fork");
   Json appended = Json::array();
-  const size_t count = ReadMessageCount(call, fork, notes, &appended);
+  const size_t count = ReadMessageCount(reader, fork, &appended);
   KeepFirst(count, fork);
   for (Json& message : appended) fork.messages.push_back(std::move(message));
   fork.parent = {std::exchange(fork.id, {}), count};
-  return AddOne(call, std::move(fork), notes);
+  return AddOne(call, std::move(fork), *reader.notes());
 }
 
 Answer RewindConversation(const Call& call) {
   const Conversation conversation = FindOne(call);
   (void)ReadIfMatch(call.http, conversation);
-  RequestNotes notes(call.fields);
-  const size_t count = ReadMessageCount(call, conversation, notes);
+  BodyReader reader(call, "MessageCount");
+  const size_t count = ReadMessageCount(reader, conversation);
   return ConversationAnswer(
-      TakeKept(call.service->conversations().Change(call.tenant.name, call.parameter, conversation.version,
+      TakeKept(call.service->conversations().Change(call.tenant.name, call.path.id, conversation.version,
                                                     [&](Conversation& changed) { KeepFirst(count, changed); })),
-      notes);
+      *reader.notes());
 }
 
 // A snapshot of what is computed of the conversation, with the conversation as its note.

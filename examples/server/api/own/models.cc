@@ -53,10 +53,10 @@ Answer ListModels(const Call& call) {
 }
 
 Answer ShowModel(const Call& call) {
-  if (const NamedModel* const model = call.service->FindModel(call.parameter)) {
+  if (const NamedModel* const model = call.service->FindModel(call.path.id)) {
     return JsonAnswer(ModelJsonFor(call, *model));
   }
-  throw ApiError{404, "there is no model '" + call.parameter.substr(0, 128) + "' here", "model", "model_not_found"};
+  throw ApiError{404, "there is no model '" + call.path.id.substr(0, 128) + "' here", "model", "model_not_found"};
 }
 
 }  // namespace skald::serve

@@ -2,6 +2,7 @@
 
 #include "server/service/state/conversation.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <random>
@@ -45,8 +46,13 @@ void CheckMessages(const Json& messages, const std::string& path) {
     JsonReader message(messages[i], path + "[" + std::to_string(i) + "]");
     (void)message.NeedString("role");
     (void)message.String("content");
-    if (const Json* const calls = message.Array("tool_calls")) {
-      for (const Json& call : *calls) JsonReader(call, message.PathOf("tool_calls"));
+    const Json* const calls = message.Array("tool_calls");
+    for (size_t k = 0; calls != nullptr && k < calls->size(); ++k) {
+      JsonReader call((*calls)[k], message.PathOf("tool_calls") + "[" + std::to_string(k) + "]");
+      auto function = call.Object("function");
+      if (!function) call.Fail("function", "an object with a name and arguments");
+      (void)function->NeedString("name");
+      if (function->Any("arguments") == nullptr) function->Fail("arguments", "those of a call");
     }
   }
 }
@@ -59,6 +65,7 @@ Conversation ReadFacts(JsonReader& reader) {
   conversation.model = reader.String("model").value_or("");
   conversation.created = reader.Integer("created", 0, kMost).value_or(0);
   conversation.updated = reader.Integer("updated", 0, kMost).value_or(0);
+  if (const auto metadata = reader.Object("metadata")) conversation.metadata = metadata->json();
   conversation.version = static_cast<uint64_t>(reader.Integer("version", 0, kMost).value_or(0));
   const auto parent = reader.String("parent");
   const auto taken = reader.Integer("parent_messages", 0, kMost);
@@ -73,16 +80,24 @@ Conversation ReadKeptFacts(JsonReader& reader) {
   return conversation;
 }
 
-// The two lines of a file. A file of an earlier release has only the first.
+// The lines of a file. A file of an earlier release has only the first.
 struct Lines {
-  std::string_view first, second;
+  std::string_view first, second, third;
   bool is_old = false;
 };
 
 Lines LinesOf(std::string_view text) {
   const size_t end = text.find('\n');
-  if (end == text.npos) return {text, {}, true};
-  return {text.substr(0, end), text.substr(end + 1), false};
+  if (end == text.npos) return {text, {}, {}, true};
+  const std::string_view rest = text.substr(end + 1);
+  const size_t second_end = std::min(rest.find('\n'), rest.size());
+  return {text.substr(0, end), rest.substr(0, second_end), rest.substr(std::min(second_end + 1, rest.size())), false};
+}
+
+void ReadResponseFacts(const Json& json, Conversation& conversation) {
+  JsonReader reader(json);
+  conversation.writers = reader.Strings("writers");
+  if (const auto response = reader.Object("response")) conversation.response = response->json();
 }
 
 }  // namespace
@@ -108,11 +123,13 @@ Json ConversationJson(const Conversation& conversation, bool with_messages) {
                {"object", "conversation"},
                {"title", conversation.title},
                {"created", conversation.created},
+               {"created_at", conversation.created},  // OpenAI's name
                {"updated", conversation.updated},
                {"version", conversation.version},
                {"parent", nullptr},
                {"parent_messages", nullptr},
-               {"model", nullptr}};
+               {"model", nullptr},
+               {"metadata", conversation.metadata}};
   if (conversation.parent) {
     json["parent"] = conversation.parent->first;
     json["parent_messages"] = conversation.parent->second;
@@ -145,7 +162,7 @@ std::string RootOf(const Json& messages) {
 
 ConversationFacts FactsOf(const Conversation& conversation) {
   return {{conversation.id, conversation.title, conversation.created, conversation.updated, conversation.parent,
-           conversation.model, conversation.version, conversation.secret},
+           conversation.model, conversation.version, conversation.secret, conversation.metadata},
           conversation.messages.size(),
           RootOf(conversation.messages)};
 }
@@ -156,7 +173,11 @@ std::string EncodeConversation(const std::string& tenant, const Conversation& co
   facts["root"] = RootOf(conversation.messages);
   facts["tenant"] = tenant;
   if (!conversation.secret.empty()) facts["secret"] = conversation.secret;
-  return Dump(facts) + "\n" + Dump(conversation.messages) + "\n";
+  std::string text = Dump(facts) + "\n" + Dump(conversation.messages) + "\n";
+  const auto is_response = [](const std::string& writer) { return !writer.empty(); };
+  const bool has_writers = std::ranges::any_of(conversation.writers, is_response);
+  if (!has_writers && conversation.response.is_null()) return text;
+  return text + Dump({{"writers", conversation.writers}, {"response", conversation.response}}) + "\n";
 }
 
 Result<std::optional<ConversationFacts>> DecodeFacts(std::string_view front) {
@@ -183,6 +204,7 @@ Result<Conversation> DecodeConversation(std::string_view text) {
     conversation.messages = lines.is_old ? reader.NeedArray("messages") : ParseLine(lines.second);
     if (!conversation.messages.is_array()) throw ApiError{400, "its second line is no list of messages"};
     CheckMessages(conversation.messages, "messages");
+    if (!lines.third.empty()) ReadResponseFacts(ParseLine(lines.third), conversation);
     return conversation;
   });
 }

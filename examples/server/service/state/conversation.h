@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/api/request/json_reader.h"
 #include "skald/base/result.h"
@@ -29,7 +30,12 @@ struct Conversation {
   // Not empty where computed state came along from outside this server, in an import. Such state is found under this
   // secret alone, so no other conversation is ever continued from it. Forks take it along. The API never shows it.
   std::string secret = {};
-  Json messages = Json::array();  // as ReadMessages returns them
+  Json metadata = Json::object();  // texts by names, for the client itself
+  Json messages = Json::array();   // as ReadMessages returns them
+  // The responses of OpenAI's API that wrote messages, by the places of these; empty for messages of others, which may
+  // be missing at the end.
+  std::vector<std::string> writers = {};
+  Json response = {};  // of what is kept of a response: the response as the API shows it; null: none
 };
 
 // The salt under which a conversation's computed state is kept. It decides which conversations share that state: all of
@@ -64,7 +70,8 @@ struct ConversationFacts {
 
 ConversationFacts FactsOf(const Conversation& conversation);
 
-// A conversation as the text of its file: its facts on the first line, its messages on the second.
+// A conversation as the text of its file: its facts on the first line, its messages on the second, and on the third, if
+// there is one, what responses have to do with it.
 std::string EncodeConversation(const std::string& tenant, const Conversation& conversation);
 
 // Bytes of a file within which the first line ends.

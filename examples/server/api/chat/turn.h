@@ -3,8 +3,8 @@
 // Turn: an answer's claim on its conversation. The user's message is stored before the answer is computed. The answer
 // is stored only if the conversation was not changed meanwhile.
 
-#ifndef SKALD_EXAMPLES_SERVER_API_ANSWERS_TURN_H_
-#define SKALD_EXAMPLES_SERVER_API_ANSWERS_TURN_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_CHAT_TURN_H_
+#define SKALD_EXAMPLES_SERVER_API_CHAT_TURN_H_
 
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "server/api/request/entity_tag.h"
+#include "server/api/chat/entity_tag.h"
 #include "server/service/service.h"
 
 namespace skald::serve {
@@ -52,4 +52,4 @@ class Turn {
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_API_ANSWERS_TURN_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_CHAT_TURN_H_

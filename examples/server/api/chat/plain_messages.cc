@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/api/answers/plain_messages.h"
+#include "server/api/chat/plain_messages.h"
 
 #include <string>
 #include <utility>

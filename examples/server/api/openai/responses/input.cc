@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/api/openai/response_input.h"
+#include "server/api/openai/responses/input.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,28 +8,29 @@
 #include <utility>
 #include <vector>
 
-#include "server/api/request/messages.h"
+#include "server/api/chat/messages.h"
 
 namespace skald::serve {
 namespace {
 
-// The items of a request's input as messages.
+// Items as messages.
 class InputReader {
  public:
-  InputReader(RequestNotes& notes, const RequestTools& tools, const FindResponse& find)
+  InputReader(RequestNotes& notes, const RequestTools& tools, const FindMessages& find)
       : notes_(notes), tools_(tools), find_(find) {}
 
-  Json Read(JsonReader& request) {
-    const Json* const input = request.Any("input");
+  Json Read(JsonReader& request, std::string_view field) {
+    const Json* const input = request.Any(field);
     if (input == nullptr) return messages_;
+    const std::string path = request.PathOf(field);
     if (input->is_string()) {
       messages_.push_back({{"role", "user"}, {"content", *input}});
     } else if (input->is_array()) {
-      for (size_t i = 0; i < input->size(); ++i) ReadItem((*input)[i], "input[" + std::to_string(i) + "]");
+      for (size_t i = 0; i < input->size(); ++i) ReadItem((*input)[i], path + "[" + std::to_string(i) + "]");
     } else {
-      request.Fail("input", "a text, or a list of items");
+      request.Fail(field, "a text, or a list of items");
     }
-    return messages_.empty() ? messages_ : ReadMessages(messages_, "input");
+    return messages_.empty() ? messages_ : ReadMessages(messages_, path);
   }
 
  private:
@@ -50,9 +51,9 @@ class InputReader {
       const auto role = item.OneOf("role", {"system", "developer", "user", "assistant"});
       const Json* const content = item.Any("content");
       if (!role || content == nullptr) item.Fail(role ? "content" : "role", "that of a message");
-      messages_.push_back({{"role", *role}, {"content", ReadContent(*content, item.PathOf("content"), &notes_)}});
+      AddMessage(*role, ReadContent(*content, item.PathOf("content"), &notes_));
     } else if (type == "reasoning") {
-      return;  // what was thought before is not read again
+      AddThought(item);
     } else if (notes_.is_strict()) {
       item.Fail("type", "'message', 'function_call', 'function_call_output', 'item_reference' or 'reasoning'");
     } else {
@@ -64,7 +65,44 @@ class InputReader {
   static std::string SchemaOf(const std::string& type) {
     if (type == "function_call") return "CallItem";
     if (type == "function_call_output") return "ResultItem";
+    if (type == "reasoning") return "ReasoningItem";
     return type == "item_reference" ? "ReferenceItem" : "MessageItem";
+  }
+
+  // A text of the assistant joins the thought before it.
+  void AddMessage(const std::string& role, std::string text) {
+    if (role == "assistant" && EndsWithThought()) {
+      messages_.back()["content"] = std::move(text);
+    } else {
+      messages_.push_back({{"role", role}, {"content", std::move(text)}});
+    }
+  }
+  bool EndsWithThought() const {
+    if (messages_.empty()) return false;
+    const Json& last = messages_.back();
+    return last.contains("reasoning_content") && last["content"] == "" && !last.contains("tool_calls");
+  }
+
+  // Whether thoughts of earlier answers are read again is for the chat template to say.
+  void AddThought(JsonReader& item) {
+    std::string thought = ReadThought(item, "content", "reasoning_text");
+    std::string summary = ReadThought(item, "summary", "summary_text");
+    AddThought(thought.empty() ? std::move(summary) : std::move(thought));
+  }
+  void AddThought(std::string thought) {
+    if (thought.empty()) return;
+    messages_.push_back({{"role", "assistant"}, {"content", ""}, {"reasoning_content", std::move(thought)}});
+  }
+  std::string ReadThought(JsonReader& item, std::string_view field, std::string_view type) {
+    std::string text;
+    const Json* const parts = item.Array(field);
+    for (size_t i = 0; parts != nullptr && i < parts->size(); ++i) {
+      JsonReader part((*parts)[i], item.PathOf(field) + "[" + std::to_string(i) + "]", "ThoughtPart", &notes_);
+      (void)part.OneOf("type", {type});
+      text += part.NeedString("text");
+      part.Finish();
+    }
+    return text;
   }
 
   // Calls join the assistant's message before them.
@@ -117,7 +155,9 @@ class InputReader {
     }
     const Json& answer = found->back();
     if (kind == "msg") {
-      messages_.push_back({{"role", "assistant"}, {"content", answer["content"]}});
+      AddMessage("assistant", answer["content"]);
+    } else if (kind == "rs") {
+      AddThought(answer.value("reasoning_content", ""));
     } else if (kind == "fc") {
       size_t place = 0;
       const std::string digits = id.substr(last + 1);
@@ -132,7 +172,7 @@ class InputReader {
 
   RequestNotes& notes_;
   const RequestTools& tools_;
-  const FindResponse& find_;
+  const FindMessages& find_;
   Json messages_ = Json::array();
   std::vector<std::string> calls_;                 // their ids
   size_t next_ = 0;                                // that may have no result yet
@@ -141,8 +181,9 @@ class InputReader {
 
 }  // namespace
 
-Json ReadResponseInput(JsonReader& request, const RequestTools& tools, const FindResponse& find) {
-  return InputReader(*request.notes(), tools, find).Read(request);
+Json ReadResponseItems(JsonReader& request, std::string_view field, const RequestTools& tools,
+                       const FindMessages& find) {
+  return InputReader(*request.notes(), tools, find).Read(request, field);
 }
 
 }  // namespace skald::serve

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/api/request/tool_reading.h"
+#include "server/api/chat/tool_reading.h"
 
 #include <algorithm>
 #include <cctype>

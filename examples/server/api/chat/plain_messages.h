@@ -3,8 +3,8 @@
 // Chats for templates that take no more than one system message, first, and users' and assistants' messages by turns:
 // agents send other ones.
 
-#ifndef SKALD_EXAMPLES_SERVER_API_ANSWERS_PLAIN_MESSAGES_H_
-#define SKALD_EXAMPLES_SERVER_API_ANSWERS_PLAIN_MESSAGES_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_CHAT_PLAIN_MESSAGES_H_
+#define SKALD_EXAMPLES_SERVER_API_CHAT_PLAIN_MESSAGES_H_
 
 #include <vector>
 
@@ -19,4 +19,4 @@ std::vector<Json> PlainerMessages(const Json& messages);
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_API_ANSWERS_PLAIN_MESSAGES_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_CHAT_PLAIN_MESSAGES_H_

@@ -2,8 +2,8 @@
 //
 // Messages as chat templates want them, out of those of requests, and the prompt that they make.
 
-#ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_MESSAGES_H_
-#define SKALD_EXAMPLES_SERVER_API_REQUEST_MESSAGES_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_CHAT_MESSAGES_H_
+#define SKALD_EXAMPLES_SERVER_API_CHAT_MESSAGES_H_
 
 #include <string>
 
@@ -25,4 +25,4 @@ Json ToolsForTemplate(const ToolList& tools);
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_API_REQUEST_MESSAGES_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_CHAT_MESSAGES_H_

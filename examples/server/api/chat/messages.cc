@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/api/request/messages.h"
+#include "server/api/chat/messages.h"
 
 #include <utility>
 
@@ -55,11 +55,11 @@ Json ReadMessage(const Json& json, const std::string& path, RequestNotes* notes)
   const Json* const refusal = *role == "assistant" ? message.Any("refusal") : nullptr;
   if (content == nullptr && calls == nullptr && refusal == nullptr) message.Fail("content", "a text");
   result["content"] = ReadMessageContent(message, content);
-  if (calls != nullptr) result["tool_calls"] = ReadCalls(*calls, message.PathOf("tool_calls"), notes);
   if (*role == "assistant") {
     const auto thought = message.String("reasoning_content"), other = message.String("reasoning");
     if (thought || other) result["reasoning_content"] = thought ? *thought : *other;
   }
+  if (calls != nullptr) result["tool_calls"] = ReadCalls(*calls, message.PathOf("tool_calls"), notes);
   if (*role == "tool") result["tool_call_id"] = message.NeedString("tool_call_id");
   if (auto name = message.String("name")) result["name"] = *name;
   message.Finish();

@@ -2,8 +2,8 @@
 //
 // ChatCall: what all chat APIs ask for, whatever they call it, and the prompt and request that it becomes.
 
-#ifndef SKALD_EXAMPLES_SERVER_API_ANSWERS_CHAT_CALL_H_
-#define SKALD_EXAMPLES_SERVER_API_ANSWERS_CHAT_CALL_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_CHAT_CHAT_CALL_H_
+#define SKALD_EXAMPLES_SERVER_API_CHAT_CHAT_CALL_H_
 
 #include <cstdint>
 #include <functional>
@@ -21,9 +21,19 @@
 
 namespace skald::serve {
 
+// A chat whose answer has come to its end, or has broken off.
+struct AnsweredChat {
+  const Json& messages;  // the answer is the last, if there is anything of it
+  // The responses of OpenAI's API that wrote messages: see Conversation::writers.
+  const std::vector<std::string>& writers;
+  const std::vector<Choice>& choices;
+};
+
 struct ChatCall {
   NamedModel model = {};
-  Json messages = Json::array();  // as ReadMessages returns them
+  Json messages = Json::array();                 // as ReadMessages returns them
+  std::vector<std::string> writers = {};         // of messages: see Conversation::writers
+  std::optional<std::string> instructions = {};  // a system's message for this answer alone, before the messages
   ToolList tools = {};
   Json variables = Json::object();               // of the chat template
   Json documents = {};                           // of it, too; null: none
@@ -34,9 +44,10 @@ struct ChatCall {
   bool add_generation_prompt = true;             // the prompt ends where the answer begins
   std::optional<std::string> salt = {};          // whose state it shares, where that is not all of its tenant's
   bool is_stream = false;
-  Request request = {};                                        // without its prompt
-  std::string path = "messages";                               // what errors of the prompt are about
-  std::function<void(const Json& messages)> on_messages = {};  // gets the whole chat, the answer last, when it is there
+  Request request = {};                                       // without its prompt
+  std::string path = "messages";                              // what errors of the prompt are about
+  std::string response = {};                                  // of OpenAI's API that the answer is; empty: none
+  std::function<void(const AnsweredChat& chat)> on_end = {};  // called when the answer is there, or has broken off
 };
 
 // Renders the chat, and answers it. Messages of the conversation come before those of the call; it has them before the
@@ -58,4 +69,4 @@ Json MessageOf(const Choice& choice);
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_API_ANSWERS_CHAT_CALL_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_CHAT_CHAT_CALL_H_

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/api/answers/chat_call.h"
+#include "server/api/chat/chat_call.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "server/api/answers/plain_messages.h"
-#include "server/api/answers/turn.h"
-#include "server/api/request/entity_tag.h"
-#include "server/api/request/messages.h"
+#include "server/api/chat/entity_tag.h"
+#include "server/api/chat/messages.h"
+#include "server/api/chat/plain_messages.h"
+#include "server/api/chat/turn.h"
 #include "server/api/request/sampling.h"
 #include "skald/base/json/json_value_tree.h"
 #include "skald/open/chat.h"
@@ -18,10 +18,18 @@
 namespace skald::serve {
 namespace {
 
+// A chat as the model is shown it.
+Json ShownMessages(const Service& service, const ChatCall& call, const Json& messages) {
+  if (!call.instructions) return service.WithSystem(messages);
+  Json all = Json::array({Json{{"role", "system"}, {"content", *call.instructions}}});
+  for (const Json& message : messages) all.push_back(message);
+  return all;
+}
+
 // The whole chat, as the template takes it.
 Chat ChatOf(const Service& service, const ChatCall& call) {
   Chat chat;
-  TreeOf(chat.messages) = service.WithSystem(call.messages);
+  TreeOf(chat.messages) = ShownMessages(service, call, call.messages);
   if (!call.tools.tools.empty()) TreeOf(chat.tools) = ToolsForTemplate(call.tools);
   TreeOf(chat.variables) = call.variables;
   if (!call.documents.is_null()) TreeOf(chat.documents) = call.documents;
@@ -97,6 +105,7 @@ std::optional<Conversation> Continue(const Call& call, ChatCall& chat) {
   Json messages = conversation.messages;
   for (Json& message : chat.messages) messages.push_back(std::move(message));
   chat.messages = std::move(messages);
+  chat.writers = conversation.writers;
   if (!conversation.secret.empty()) chat.salt = SaltOf(call.tenant.name, conversation);
   return conversation;
 }
@@ -118,8 +127,10 @@ void SetTitle(Conversation& conversation) {
 
 // Remembers what was said, and how it was spelled. Thrown: what the conversation refuses; then nothing is remembered.
 void Remember(Service& service, const std::string& tenant, const ChatCall& chat, std::span<const int32_t> prompt,
-              const Choice& choice, Turn* turn) {
+              const std::vector<Choice>& choices, Turn* turn) {
+  const Choice& choice = choices[0];
   Json messages = chat.messages;
+  std::vector<std::string> writers = chat.writers;
   const bool is_empty = choice.text.empty() && choice.WholeCalls().empty() && choice.reasoning.empty();
   if (!is_empty) {
     Json answer = MessageOf(choice);
@@ -128,19 +139,23 @@ void Remember(Service& service, const std::string& tenant, const ChatCall& chat,
       messages.erase(messages.size() - 1);
     }
     messages.push_back(std::move(answer));
+    writers.resize(messages.size() - 1);
+    writers.push_back(chat.response);
   }
   if (turn != nullptr) {
     turn->End([&](Conversation& conversation) {
       conversation.messages = messages;
+      conversation.writers = writers;
       conversation.model = chat.model.name;
       if (conversation.title.empty()) SetTitle(conversation);
     });
   }
-  if (chat.on_messages) chat.on_messages(messages);
+  if (chat.on_end) chat.on_end({messages, writers, choices});
   if (is_empty) return;
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
   for (const SampledToken& token : choice.tokens) ids.push_back(token.id);
-  service.model().transcripts().Remember(JsonValueOf(service.WithSystem(messages)), chat.salt.value_or(tenant), ids);
+  const JsonValue shown = JsonValueOf(ShownMessages(service, chat, messages));
+  service.model().transcripts().Remember(shown, chat.salt.value_or(tenant), ids);
 }
 
 }  // namespace
@@ -177,7 +192,7 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   }
   const auto on_end = [service = call.service, tenant = call.tenant.name, chat = std::move(chat),
                        prompt = request.prompt, turn](const std::vector<Choice>& choices) {
-    Remember(*service, tenant, chat, prompt, choices[0], turn.get());
+    Remember(*service, tenant, chat, prompt, choices, turn.get());
   };
   std::vector<Request> requests;
   requests.push_back(std::move(request));
@@ -187,6 +202,7 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
 size_t CountPromptTokens(const Call& call, ChatCall chat) {
   CheckTools(call, chat);
   Continue(call, chat);
+  if (chat.messages.empty()) throw ApiError{400, "there are no messages", chat.path};
   Chat whole = ChatOf(*call.service, chat);
   return PromptOf(call, chat, whole).size();
 }

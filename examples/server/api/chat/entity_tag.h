@@ -3,8 +3,8 @@
 // Versions of conversations in HTTP: ETag says which one an answer shows, and If-Match which one a change is meant for
 // (RFC 9110, 8.8.3 and 13.1.1).
 
-#ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_ENTITY_TAG_H_
-#define SKALD_EXAMPLES_SERVER_API_REQUEST_ENTITY_TAG_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_CHAT_ENTITY_TAG_H_
+#define SKALD_EXAMPLES_SERVER_API_CHAT_ENTITY_TAG_H_
 
 #include <cstdint>
 #include <optional>
@@ -55,4 +55,4 @@ inline void TakeKept(Result<void> result, std::optional<std::string> param) {
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_API_REQUEST_ENTITY_TAG_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_CHAT_ENTITY_TAG_H_

@@ -2,8 +2,8 @@
 //
 // The tools of a request and which of them is to be called: three APIs say the same in three spellings.
 
-#ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_TOOL_READING_H_
-#define SKALD_EXAMPLES_SERVER_API_REQUEST_TOOL_READING_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_CHAT_TOOL_READING_H_
+#define SKALD_EXAMPLES_SERVER_API_CHAT_TOOL_READING_H_
 
 #include <map>
 #include <string>
@@ -55,4 +55,4 @@ RequestTools ReadTools(JsonReader& request, const ToolSpelling& spelling);
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_API_REQUEST_TOOL_READING_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_CHAT_TOOL_READING_H_
