@@ -116,15 +116,16 @@ class LlamaCppDialect final : public Dialect {
 struct LlamaCppRequest {
   Request request;
   LlamaCppForm form;
-  bool is_stream;
+  bool is_stream = false;
   uint32_t least_tokens = 0;
 };
 
 LlamaCppRequest ReadRequest(JsonReader& reader, const Call& call) {
   const NamedModel& model = ReadModel(reader, call);
   LlamaCppRequest read = {.request = {},
-                          .form = {.model = model.name, .tokenizer = call.service->model().served().text.tokenizer},
-                          .is_stream = reader.Bool("stream").value_or(false)};
+                          .form = {.model = model.name, .tokenizer = call.service->model().served().text.tokenizer}};
+  // Not in the braces above: where it throws there, g++ 12 destroys the form twice.
+  read.is_stream = reader.Bool("stream").value_or(false);
   Request& request = read.request;
   read.least_tokens = ReadLlamaSampling(reader, call, request, "n_predict");
   request.adapter = model.adapter;
