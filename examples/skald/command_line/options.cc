@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string_view>
 #include <system_error>
@@ -18,6 +19,7 @@
 
 #include "command_line/bench_options.h"
 #include "command_line/documents/document_commands.h"
+#include "command_line/documents/help_formatter.h"
 #include "command_line/help_footers.h"
 #include "command_line/hub_options.h"
 #include "command_line/option_checks.h"
@@ -295,6 +297,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.footer(kMainFooter);
+  app.formatter(std::make_shared<HelpFormatter>());
 
   CLI::App& generate = *app.add_subcommand("generate", "Continue a text");
   AddTextOptions(generate, options);

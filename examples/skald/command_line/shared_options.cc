@@ -11,26 +11,6 @@
 #include "skald/open/tools/output_format.h"
 
 namespace skald::program {
-namespace {
-
-// Names in lines of a help text, after a line break.
-std::string Listed(const std::vector<std::string>& names) {
-  constexpr size_t kWidth = 56;
-  std::string lines = "\n";
-  size_t used = 0;
-  for (const std::string& name : names) {
-    if (used > 0 && used + 2 + name.size() > kWidth) {
-      lines += ",\n";
-      used = 0;
-    }
-    if (used > 0) lines += ", ";
-    used += (used > 0 ? 2 : 0) + name.size();
-    lines += name;
-  }
-  return lines;
-}
-
-}  // namespace
 
 std::vector<std::string> WithLongNames(std::vector<std::string> arguments) {
   const bool is_bench = !arguments.empty() && arguments.front() == "bench";
@@ -90,9 +70,8 @@ void AddTemplateOptions(CLI::App& command, bool has_tools, Options& options) {
   if (!has_tools) return;
   command
       .add_option("--tool-format", options.tool_format,
-                  "How the model calls tools (default: as its chat template\ntells; json describes tools in a text): " +
-                      Listed(ToolFormNames()))
-      ->check(CLI::IsMember(ToolFormNames()).description(""))
+                  "How the model calls tools (default: as its chat template\ntells; json describes tools in a text)")
+      ->check(CLI::IsMember(ToolFormNames()))
       ->type_name("NAME")
       ->group("Model");
 }

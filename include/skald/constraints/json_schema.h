@@ -29,7 +29,7 @@
 namespace skald {
 
 /// The values of a schema, in JSON or another notation. Errors: no JSON; kUnsupported with the keyword and its place as
-/// a JSON pointer, such as '#/properties/age/not'; of kPythonCall, that the schema is no single object with names that
+/// a JSON pointer, such as '#/properties/age/not'; of calls, that the schema is no single object with names that
 /// arguments can have; limits (grammar/limits.h).
 Result<Grammar> ParseJsonSchema(std::string_view schema, ValueNotation notation = ValueNotation::kJson);
 

@@ -75,7 +75,7 @@ struct NextTurn {
 /// tokenizer_config.json or GGUF metadata say that texts begin with it, and the rendering does not, it is added.
 ///
 /// Calls in messages are written as the template wants them: a rendering that fails is tried again with arguments as a
-/// text, and with ids of nine digits.
+/// text, and with ids of nine digits. Where it writes calls but no tools, the system's text describes the tools.
 ///
 /// Errors: those of ChatTemplate::Render; a last message that cannot be continued; a piece that a built-in template
 /// needs and the tokenizer lacks; a user's or system's message with a mark of a built-in template that is ordinary text

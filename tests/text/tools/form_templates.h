@@ -19,6 +19,7 @@ enum class Texts {
   kAny,
   kUntagged,  // without the tags of arguments
   kGemma,     // without the mark that ends texts; keys are words
+  kAsIs,      // without what ends a text that is as it is; others as kPython
   kPython,    // without quotes, backslashes and control characters, as the template does not escape them
 };
 
@@ -80,11 +81,23 @@ inline const std::vector<FormTemplate>& FormTemplates() {
 {{- write(x) }}{% endfor %}]{% else %}{{ v }}{% endif %}{% endmacro %}
 {%- for c in m.tool_calls %}{{ '<|tool_call>call:' + c.function.name }}{{ write(c.function.arguments) }}<tool_call|>
 {%- endfor %})"},
+      {ToolForm::kFunctionGemma, Texts::kGemma,
+       R"({% macro write(v) %}{% if v is string %}{{ '<escape>' + v + '<escape>' }}{% elif v is boolean %}
+{{- 'true' if v else 'false' }}{% elif v is mapping %}{{ '{' }}{% for k, x in v | dictsort %}{{ ',' if not loop.first }}
+{{- k + ':' }}{{ write(x) }}{% endfor %}{{ '}' }}{% elif v is sequence %}[{% for x in v %}{{ ',' if not loop.first }}
+{{- write(x) }}{% endfor %}]{% else %}{{ v }}{% endif %}{% endmacro %}
+{%- for c in m.tool_calls %}{{ '<start_function_call>call:' + c.function.name }}{{ write(c.function.arguments) }}
+{{- '<end_function_call>' }}{% endfor %})"},
       {ToolForm::kLfm2, Texts::kPython,
        R"({% if m.tool_calls %}<|tool_call_start|>[{% for c in m.tool_calls %}{{ ', ' if not loop.first }}
 {{- c.function.name + '(' }}{% for k, v in c.function.arguments.items() %}{{ ', ' if not loop.first }}{{ k + '=' }}
 {{- "'" + v + "'" if v is string else v | tojson if v is mapping else v }}{% endfor %}){% endfor %}]<|tool_call_end|>
 {%- endif %})"},
+      {ToolForm::kLfm25, Texts::kAsIs,
+       R"({% if m.tool_calls %}<|tool_call_start|>[{% for c in m.tool_calls %}{{ ', ' if not loop.first }}
+{{- c.function.name + '(' }}{% for key, arg_value in c.function.arguments.items() %}{{ ', ' if not loop.first }}
+{{- key + '=' }}{{ "'" + arg_value + "'" if arg_value is string else arg_value | tojson if arg_value is mapping
+else arg_value | string }}{% endfor %}){% endfor %}]<|tool_call_end|>{% endif %})"},
       {ToolForm::kPhi4, Texts::kAny,
        R"({% for c in m.tool_calls %}{{ '<|tool_call|>' + c.function | tojson + '<|/tool_call|>' }}{% endfor %})"},
       {ToolForm::kGranite, Texts::kAny,
@@ -129,6 +142,19 @@ inline const std::vector<FormTemplate>& FormTemplates() {
        R"({% if m.tool_calls %} functools[{% for c in m.tool_calls %}{{ ', ' if not loop.first }}
 {{- '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}{% endfor %}]
 {%- endif %})"},
+      {ToolForm::kMiniMax, Texts::kUntagged,
+       R"({% if m.tool_calls %}{{ '<minimax:tool_call>\n' }}{% for c in m.tool_calls %}
+{{- '<invoke name="' + c.function.name + '">\n' }}{% for key, value in c.function.arguments.items() %}
+{{- '<parameter name="' + key + '">' }}{{ value if value is string else value | tojson }}{{ '</parameter>\n' }}
+{%- endfor %}{{ '</invoke>\n' }}{% endfor %}</minimax:tool_call>{% endif %})"},
+      {ToolForm::kHunyuan, Texts::kAny,
+       R"({% if m.tool_calls %}<tool_calls>[{% for c in m.tool_calls %}{{ ', ' if not loop.first }}
+{{- '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}{% endfor %}]</tool_calls>
+{%- endif %})"},
+      {ToolForm::kGigaChat, Texts::kAny,
+       R"({% for c in m.tool_calls %}<|function_call|>
+{{- '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}{% endfor %})",
+       "", false, true},
       {ToolForm::kApertus, Texts::kAny,
        R"({% if m.tool_calls %}<|tools_prefix|>[{% for c in m.tool_calls %}{{ ', ' if not loop.first }}
 {{- '{"' + c.function.name + '": ' + c.function.arguments | tojson + '}' }}{% endfor %}]<|tools_suffix|>{% endif %})"},

@@ -83,6 +83,7 @@ bool CanWrite(Texts texts, std::string_view text) {
   const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
   if (texts == Texts::kUntagged) return !has("</parameter>") && !has("</arg_value>");
   if (texts == Texts::kGemma) return !has("<|\"|>");
+  if (texts == Texts::kAsIs) return !has("',") && !has("')");
   return texts != Texts::kPython || text.find_first_of("'\\\n\t\x01") == text.npos;
 }
 
@@ -133,6 +134,7 @@ Json Schema() {
 
 Json RandomArguments(std::minstd_rand& random, Texts texts) {
   Json arguments = {{"city", RandomText(random, texts)}};
+  if (texts == Texts::kAsIs) texts = Texts::kPython;
   if (random() % 2) arguments["count"] = random() % 3 ? Json(static_cast<int>(random() % 100)) : Json();
   if (random() % 2) arguments["kind"] = random() % 2 ? "red" : "blue";
   if (random() % 2) arguments["list"] = Json::array({RandomText(random, texts), 2.5, true});

@@ -81,10 +81,37 @@ TEST_CASE("calls are written as a template wants them") {
   CHECK(Rendered(granite, chat)
             .find("Well.\n<|tool_call|>[{\"name\": \"look\", \"arguments\": {\"x\":\"a\"}}, {\"name\": "
                   "\"look\", \"arguments\": {}}][tool]one") != std::string::npos);
+  const char* const either =
+      "{% for message in messages %}{% if message['role'] == 'assistant' and message['content'] is none %}"
+      "{{ message.tool_calls | length }}{% else %}{{ message.content }},{% endif %}{% endfor %}";
+  CHECK(Rendered(either, chat) == "Go,2one,two,And?,");
   const char* const in_system =
       "{% for m in messages %}{{ m['tools'] if m.role == 'system' }}"
       "{# message['tools'] #}{% endfor %}";
   CHECK(Rendered(in_system, chat) == "[{\"name\":\"look\",\"parameters\":{}}]");
+}
+
+TEST_CASE("a template that writes calls but no tools has these in the system's text, with its own form of calls") {
+  const char* const deepseek =
+      "{% for m in messages %}{{ '[' + m.role + ']' + m.content }}{% for c in m.tool_calls %}"
+      "<\uFF5Ctool\u2581calls\u2581begin\uFF5C>{{ c.function.name }}{% endfor %}{% endfor %}";
+  Chat chat = Talk();
+  const std::string text = Rendered(deepseek, chat);
+  CAPTURE(text);
+  CHECK(text.starts_with("[system]You can call tools."));
+  CHECK(text.find("{\"name\":\"look\",\"parameters\":{}}\n") != std::string::npos);
+  CHECK(text.find("<\uFF5Ctool\u2581calls\u2581begin\uFF5C><\uFF5Ctool\u2581call\u2581begin\uFF5C>NAME<\uFF5Ctool"
+                  "\u2581sep\uFF5C>{...}<\uFF5Ctool\u2581call\u2581end\uFF5C><\uFF5Ctool\u2581calls\u2581end\uFF5C>") !=
+        std::string::npos);
+  TreeOf(chat.messages).insert(TreeOf(chat.messages).begin(), Json{{"role", "system"}, {"content", "Be brief."}});
+  CHECK(Rendered(deepseek, chat).starts_with("[system]Be brief.\n\nYou can call tools."));
+  chat.tools = {};
+  CHECK(Rendered(deepseek, chat).starts_with("[system]Be brief.[user]Go"));
+}
+
+TEST_CASE("tools have the names that templates have for them") {
+  const char* const smollm = "{% for t in xml_tools %}{{ t.function.name }}{% endfor %}";
+  CHECK(Rendered(smollm, Talk()) == "look");
 }
 
 }  // namespace tool_text_test

@@ -130,7 +130,8 @@ class ChatVariables {
     list_.emplace_back("messages", &messages);
     list_.emplace_back("tools", &tools);
     list_.emplace_back("documents", &chat.documents);
-    // The names that Fireworks' templates have for tools and time.
+    // The name that SmolLM3's template has for tools, and those of Fireworks' for tools and time.
+    list_.emplace_back("xml_tools", &tools);
     if (!tools.is_null()) TreeOf(functions_) = calls::FunctionsText(TreeOf(tools));
     if (chat.options.now) TreeOf(datetime_) = DateTime(*chat.options.now);
     list_.emplace_back("functions", &functions_);
@@ -202,9 +203,11 @@ inline Result<MarkedText> RenderAnyWay(const Tokenizer& tokenizer, const ChatTem
   const std::string_view source = chat_template.source();
   const bool has_calls = calls::HaveCalls(TreeOf(chat.messages));
   const calls::CallForm* const unwritten = has_calls ? calls::UnwrittenForm(source) : nullptr;
+  const calls::CallForm* const untold = chat.tools.is_null() ? nullptr : calls::UntoldForm(source);
+  const bool calls_alone = has_calls && calls::WantsCallsAlone(source);
   const bool in_system = !chat.tools.is_null() && calls::WantsToolsInSystem(source);
   const auto render = [&](bool with_text, bool with_ids) {
-    if (unwritten == nullptr && !in_system && !with_text && !with_ids) {
+    if (unwritten == nullptr && untold == nullptr && !calls_alone && !in_system && !with_text && !with_ids) {
       return RenderMessages(tokenizer, chat_template, chat, chat.messages, chat.tools, bos);
     }
     JsonValue messages = chat.messages;
@@ -212,6 +215,8 @@ inline Result<MarkedText> RenderAnyWay(const Tokenizer& tokenizer, const ChatTem
     for (auto& message : list) {
       if (unwritten != nullptr) calls::WriteCallsInText(*unwritten, message);
     }
+    if (calls_alone) calls::LeaveCallsAlone(list);
+    if (untold != nullptr) calls::DescribeTools(*untold, TreeOf(chat.tools), list);
     if (in_system) calls::GiveToolsToSystem(TreeOf(chat.tools), list);
     if (with_text) calls::WriteArguments(list);
     if (with_ids) calls::ShortenIds(list);

@@ -19,6 +19,7 @@
 #include "skald/constraints/grammar/grammar.h"
 #include "skald/constraints/grammar/text_without.h"
 #include "skald/constraints/schema/detail/schema_value.h"
+#include "skald/constraints/schema/detail/text_as_is.h"
 #include "skald/constraints/schema/value_notation.h"
 
 namespace skald::internal {
@@ -52,12 +53,10 @@ inline std::string InQuotes(std::string_view text) {
   return quoted + "\"";
 }
 
-// Begins and ends texts of kGemma, in which nothing is escaped.
-inline constexpr std::string_view kGemmaQuote = "<|\"|>";
-
 inline std::string InQuotes(std::string_view text, ValueNotation notation) {
-  if (notation != ValueNotation::kGemma) return InQuotes(text);
-  return std::string(kGemmaQuote).append(text).append(kGemmaQuote);
+  const std::string_view mark = TextMarkOf(notation);
+  if (mark.empty()) return InQuotes(text);
+  return std::string(mark).append(text).append(mark);
 }
 
 // Whether a name can be written without quotes: as a key of kGemma, and of an argument of kPythonCall.
@@ -90,7 +89,7 @@ inline std::string AsJson(const SchemaValue& value, ValueNotation notation) {
   std::string json(1, is_object ? '{' : '[');
   for (size_t i = 0; i < value.items.size(); ++i) {
     if (i > 0) json += ',';
-    const bool is_bare = is_object && notation == ValueNotation::kGemma && CanBeBare(value.names[i]);
+    const bool is_bare = is_object && !TextMarkOf(notation).empty() && CanBeBare(value.names[i]);
     if (is_object) json += (is_bare ? value.names[i] : InQuotes(value.names[i], notation)) + ':';
     json += AsJson(value.items[i], notation);
   }
@@ -105,10 +104,11 @@ class JsonTexts {
   JsonTexts(Grammar& grammar, ValueNotation notation)
       : grammar_(grammar),
         notation_(notation),
-        is_gemma_(notation == ValueNotation::kGemma),
-        is_python_(notation == ValueNotation::kPython || notation == ValueNotation::kPythonCall) {}
+        mark_(TextMarkOf(notation)),
+        is_gemma_(!mark_.empty()),
+        is_python_(notation != ValueNotation::kJson && !is_gemma_) {}
 
-  ValueNotation notation() const { return notation_; }
+  bool is_gemma() const { return is_gemma_; }
 
   Expression Call(Grammar::Rule rule) { return grammar_.Add(Grammar::Call{rule}); }
   Expression Sequence(std::vector<Expression> parts) { return grammar_.Add(Grammar::Sequence{std::move(parts)}); }
@@ -152,13 +152,13 @@ class JsonTexts {
 
   // Text in the quotes of a string.
   Expression Quoted(Expression inside) {
-    const Expression quote = grammar_.Literal(is_gemma_ ? kGemmaQuote : "\"");
+    const Expression quote = grammar_.Literal(is_gemma_ ? mark_ : "\"");
     return Sequence({quote, inside, quote});
   }
 
   // One character of `set` in a string, written in one way.
   Expression CharacterOf(const CharacterRanges& set) {
-    if (is_gemma_) return OneOf(Without(set, {{kGemmaQuote[0], kGemmaQuote[0]}}));
+    if (is_gemma_) return OneOf(Without(set, {{static_cast<char32_t>(mark_[0]), static_cast<char32_t>(mark_[0])}}));
     CharacterRanges plain = Without(set, {{0, kFirstPrintable - 1}, {'"', '"'}, {'\\', '\\'}});
     std::vector<Expression> ways;
     if (!plain.empty()) ways.push_back(grammar_.Add(Grammar::Characters{std::move(plain)}));
@@ -177,11 +177,25 @@ class JsonTexts {
 
   // `min` to `max` characters in quotes, written in any way but as half of a surrogate pair.
   Expression String(size_t min, std::optional<size_t> max) {
-    if (is_gemma_ && min == 0 && !max) return Quoted(AddTextWithout(kGemmaQuote, grammar_));
+    if (is_gemma_ && min == 0 && !max) return Quoted(AddTextWithout(mark_, grammar_));
     const auto in = [&](Expression character) { return grammar_.Add(Grammar::Repeat{character, min, max}); };
     if (!is_python_) return Quoted(in(is_gemma_ ? CharacterOf(Complement({})) : FreeCharacter()));
     const Expression quote = grammar_.Literal("'");
-    return Choice({Quoted(in(PythonCharacter('"'))), Sequence({quote, in(PythonCharacter('\'')), quote})});
+    // What is read as it is in one place and with escapes in another must be the same in both.
+    const Expression other = notation_ == ValueNotation::kPythonCallAsIs
+                                 ? OneOf(Complement({{0, kFirstPrintable - 1}, {'\'', '\''}, {'\\', '\\'}}))
+                                 : PythonCharacter('\'');
+    return Choice({Quoted(in(PythonCharacter('"'))), Sequence({quote, in(other), quote})});
+  }
+
+  // The same as an argument of kPythonCallAsIs.
+  Expression StringAsIs(size_t min, std::optional<size_t> max) {
+    const Expression quote = grammar_.Literal("'");
+    const Expression plain = OneOf(Complement({{'\'', '\''}}));
+    const bool is_any = min == 0 && !max;
+    const Expression text = is_any ? AddTextAsIs(grammar_) : grammar_.Add(Grammar::Repeat{plain, min, max});
+    const Expression escaped = grammar_.Add(Grammar::Repeat{PythonCharacter('"'), min, max});
+    return Choice({Quoted(escaped), Sequence({quote, text, quote})});
   }
 
   Expression AnyString() {
@@ -273,8 +287,8 @@ class JsonTexts {
   // An integer above 0.
   Expression FromOne(size_t most_digits) { return Sequence({OneOf({{'1', '9'}}), Digits(0, most_digits - 1)}); }
 
-  Expression FreeCharacter() {
-    if (free_character_) return *free_character_;
+  // After a backslash: u and four digits, twice for characters that have two.
+  Expression UnicodeEscape() {
     const CharacterRanges digit = {{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
     const auto digits = [&](CharacterRanges first, CharacterRanges second) {
       return Sequence({OneOf(std::move(first)), OneOf(std::move(second)), OneOf(digit), OneOf(digit)});
@@ -282,11 +296,14 @@ class JsonTexts {
     const CharacterRanges d = {{'D', 'D'}, {'d', 'd'}}, low = {{'0', '7'}};
     const CharacterRanges high_half = {{'8', '9'}, {'A', 'B'}, {'a', 'b'}}, low_half = {{'C', 'F'}, {'c', 'f'}};
     const Expression pair = Sequence({digits(d, high_half), grammar_.Literal("\\u"), digits(d, low_half)});
-    const Expression code = Choice({digits(Without(digit, d), digit), digits(d, low), pair});
+    return Sequence({grammar_.Literal("u"), Choice({digits(Without(digit, d), digit), digits(d, low), pair})});
+  }
+
+  Expression FreeCharacter() {
+    if (free_character_) return *free_character_;
     const Expression letter =
         OneOf({{'"', '"'}, {'/', '/'}, {'\\', '\\'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}});
-    const Expression escape =
-        Sequence({grammar_.Literal("\\"), Choice({letter, Sequence({grammar_.Literal("u"), code})})});
+    const Expression escape = Sequence({grammar_.Literal("\\"), Choice({letter, UnicodeEscape()})});
     const Expression plain = OneOf(Complement({{0, kFirstPrintable - 1}, {'"', '"'}, {'\\', '\\'}}));
     free_character_ = Choice({plain, escape});
     return *free_character_;
@@ -299,12 +316,13 @@ class JsonTexts {
         OneOf({{'"', '"'}, {'\'', '\''}, {'\\', '\\'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}});
     const CharacterRanges digit = {{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
     const Expression code = Sequence({grammar_.Literal("x"), OneOf({{'0', '7'}}), OneOf(digit)});
-    const Expression escape = Sequence({grammar_.Literal("\\"), Choice({letter, code})});
+    const Expression escape = Sequence({grammar_.Literal("\\"), Choice({letter, code, UnicodeEscape()})});
     return Choice({OneOf(Complement({{0, kFirstPrintable - 1}, {mark, mark}, {'\\', '\\'}})), escape});
   }
 
   Grammar& grammar_;
   const ValueNotation notation_;
+  const std::string_view mark_;  // of texts
   const bool is_gemma_, is_python_;
   std::optional<Grammar::Rule> space_, characters_, string_, number_, integer_, value_, object_, array_;
   std::optional<Expression> free_character_;

@@ -40,7 +40,11 @@ class SchemaReader {
 
   // `root` must outlive this.
   SchemaReader(const SchemaValue& root, ValueNotation notation)
-      : root_(root), grammar_("#"), json_(grammar_, notation), is_call_(notation == ValueNotation::kPythonCall) {
+      : root_(root),
+        grammar_("#"),
+        json_(grammar_, notation),
+        has_texts_as_is_(notation == ValueNotation::kPythonCallAsIs),
+        is_call_(notation == ValueNotation::kPythonCall || has_texts_as_is_) {
     if (!is_call_) rules_.emplace("", Grammar::kRoot);  // of a call, the root elsewhere is an object like any other
     open_.push_back({Grammar::kRoot, &root, ""});
   }
@@ -116,7 +120,9 @@ class SchemaReader {
   JsonTexts json_;
   std::map<Place, Grammar::Rule> rules_;
   std::vector<OpenRule> open_;
-  bool is_call_;  // the object that is read next is the arguments of a call
+  const bool has_texts_as_is_;  // between single quotes, in arguments of a call
+  bool is_call_;                // the object that is read next is the arguments of a call
+  bool is_text_as_is_ = false;  // the string that is read next is
   std::optional<Error> failure_;
 };
 
@@ -306,7 +312,7 @@ inline std::optional<SchemaReader::Expression> SchemaReader::ReadOtherMembers(co
   }
   const Expression value =
       additional == nullptr ? json_.AnyValue() : ReadSchema(*additional, PlaceIn(place, "additionalProperties"));
-  const bool is_bare = is_call || json_.notation() == ValueNotation::kGemma;
+  const bool is_bare = is_call || json_.is_gemma();
   const bool is_any = properties == nullptr || properties->names.empty();
   const Expression key = !is_any   ? NamesOtherThan(properties->names, is_bare, grammar_, json_)
                          : is_call ? json_.BareKey()
@@ -318,7 +324,7 @@ inline std::optional<SchemaReader::Expression> SchemaReader::ReadOtherMembers(co
 inline std::vector<size_t> SchemaReader::OrderOf(const std::vector<std::string>& names) const {
   std::vector<size_t> order(names.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  if (json_.notation() != ValueNotation::kGemma) return order;
+  if (!json_.is_gemma()) return order;
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::lexicographical_compare(names[a].begin(), names[a].end(), names[b].begin(), names[b].end(),
@@ -338,7 +344,11 @@ inline SchemaReader::Expression SchemaReader::ReadMembers(const SchemaValue& pro
   const auto behind = [](size_t i) { return 4 + 2 * i; };
   constexpr size_t kOpened = 2;
   const std::string_view begin = is_call ? "(" : "{", end = is_call ? ")" : "}";
-  const Expression close = json_.Sequence({json_.Space(), grammar_.Literal(end)}), comma = json_.Comma();
+  const bool is_dense = is_call && has_texts_as_is_;  // what ends a text as it is has no other white space
+  const Expression space = is_dense ? Grammar::kEmpty : json_.Space();
+  const Expression close = json_.Sequence({space, grammar_.Literal(end)});
+  const Expression comma =
+      is_dense ? json_.Sequence({grammar_.Literal(","), grammar_.Maybe(grammar_.Literal(" "))}) : json_.Comma();
   const std::vector<size_t> order = OrderOf(properties.names);
   size_t last_required = 0;  // counted from 1
   for (size_t i = 0; i < count; ++i) last_required = is_required[order[i]] ? i + 1 : last_required;
@@ -365,9 +375,13 @@ inline SchemaReader::Expression SchemaReader::ReadMembers(const SchemaValue& pro
 
 inline SchemaReader::Expression SchemaReader::MemberOf(const std::string& name, const SchemaValue& schema, bool is_call,
                                                        const Place& place) {
+  const SchemaValue* const type = schema.Find("type");
+  is_text_as_is_ = is_call && has_texts_as_is_ && type != nullptr && type->text == "string";
   const Expression value = ReadSchema(schema, place);
+  is_text_as_is_ = false;
   if (!is_call) return json_.Member(json_.Key(name), value);
-  if (!CanBeBare(name)) return Refuse(place, "no argument of a call can have this name");
+  if (!CanBeBare(name) || (has_texts_as_is_ && !BeginsName(name[0])))
+    return Refuse(place, "no argument of a call can have this name");
   return json_.Sequence({grammar_.Literal(name), grammar_.Literal("="), value});
 }
 
@@ -385,6 +399,7 @@ inline SchemaReader::Expression SchemaReader::ReadString(const SchemaValue& sche
   const std::optional<size_t> min = ReadCount(schema, "minLength", place), max = ReadCount(schema, "maxLength", place);
   if (pattern == nullptr && format == nullptr) {
     if (max && *max < min.value_or(0)) return Complain(place, "maxLength is less than minLength");
+    if (is_text_as_is_) return json_.StringAsIs(min.value_or(0), max);
     return min || max ? json_.String(min.value_or(0), max) : json_.AnyString();
   }
   const std::string_view keyword = pattern != nullptr ? "pattern" : "format";

@@ -47,9 +47,38 @@ inline const CallForm* UnwrittenForm(std::string_view template_source) {
   return CanWriteCalls(form) ? form : nullptr;
 }
 
+// Whether a template writes either a message's calls or its content, even if that is an empty text.
+inline bool WantsCallsAlone(std::string_view template_source) {
+  return template_source.find("message['role'] == 'assistant' and message['content'] is none") != template_source.npos;
+}
+
+// Without what was said besides calls: they matter more.
+inline void LeaveCallsAlone(Json& messages) {
+  for (Json& message : messages) {
+    if (message.is_object() && message.contains("tool_calls")) message["content"] = nullptr;
+  }
+}
+
 // Whether a template finds tools as a text in the system's message.
 inline bool WantsToolsInSystem(std::string_view template_source) {
   return template_source.find("message['tools']") != template_source.npos;
+}
+
+// The form in which a system's text must describe tools, because the template writes calls but no tools; null: it
+// writes both.
+inline const CallForm* UntoldForm(std::string_view template_source) {
+  for (const std::string_view name : {"tools", "functions"}) {
+    if (template_source.find(name) != template_source.npos) return nullptr;
+  }
+  const CallForm* const form = FindForm(OutputFormatOf(template_source).tools);
+  return CanWriteCalls(form) ? form : nullptr;
+}
+
+inline void DescribeTools(const CallForm& form, const Json& tools, Json& messages) {
+  if (messages.empty() || !IsOf(messages[0], "system") || !HasText(messages[0])) {
+    messages.insert(messages.begin(), Json{{"role", "system"}, {"content", ""}});
+  }
+  AppendText(ToolDescription(form, tools), "\n\n", messages[0]);
 }
 
 inline void GiveToolsToSystem(const Json& tools, Json& messages) {

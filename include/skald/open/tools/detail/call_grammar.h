@@ -24,6 +24,7 @@
 #include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/json_text.h"
 #include "skald/open/tools/calls/detail/parameters.h"
+#include "skald/open/tools/calls/detail/value_reader.h"
 #include "skald/open/tools/output_format.h"
 #include "skald/open/tools/tools.h"
 
@@ -62,6 +63,7 @@ class CallGrammar {
   // Whether an answer has one call at most.
   bool is_one() const { return !tools_.is_parallel || !tools_.only.empty(); }
 
+  Grammar::Expression AddMark(std::string_view text, Grammar& grammar) const;
   Result<Grammar::Expression> AddCallOf(const Tool& tool, Grammar& grammar) const;
   Result<Grammar::Expression> AddArguments(const Tool& tool, Grammar& grammar) const;
   Result<Grammar::Expression> AddTagged(const Tool& tool, Grammar& grammar) const;
@@ -186,6 +188,19 @@ inline std::string_view CallGrammar::text_begin() const {
   return form_->no_text[0].substr(form_->begin.size());
 }
 
+// A text of the form, without its line breaks too if the form may lack them.
+inline Expression CallGrammar::AddMark(std::string_view text, Grammar& grammar) const {
+  if (!form_->may_lack_lines) return AddLiteral(text, grammar);
+  std::vector<Expression> parts;
+  while (!text.empty()) {
+    const size_t line = std::min(text.find('\n'), text.size());
+    parts.push_back(AddLiteral(text.substr(0, line), grammar));
+    if (line < text.size()) parts.push_back(grammar.Maybe(grammar.Literal("\n")));
+    text.remove_prefix(std::min(line + 1, text.size()));
+  }
+  return grammar.Add(Grammar::Sequence{std::move(parts)});
+}
+
 inline Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
   std::vector<Expression> calls;
   for (const Tool& tool : tools_.tools) {
@@ -195,11 +210,11 @@ inline Result<Expression> CallGrammar::AddCall(Grammar& grammar) const {
   }
   const Expression call = grammar.Add(Grammar::Choice{std::move(calls)});
   if (is_harmony_) return call;
-  const Expression more = grammar.Add(Grammar::Sequence{{AddLiteral(form_->between, grammar), call}});
+  const Expression more = grammar.Add(Grammar::Sequence{{AddMark(form_->between, grammar), call}});
   const bool has_more = form_->several == Several::kTogether && !is_one();
   const Expression others = has_more ? grammar.Add(Grammar::Repeat{more}) : Grammar::kEmpty;
-  return grammar.Add(Grammar::Sequence{{AddLiteral(form_->open, grammar), call, others,
-                                        AddLiteral(form_->close, grammar), AddLiteral(form_->end, grammar)}});
+  return grammar.Add(Grammar::Sequence{
+      {AddMark(form_->open, grammar), call, others, AddMark(form_->close, grammar), AddMark(form_->end, grammar)}});
 }
 
 inline Result<Expression> CallGrammar::AddAnswer(Grammar& grammar) const {
@@ -211,7 +226,7 @@ inline Result<Expression> CallGrammar::AddAnswer(Grammar& grammar) const {
   const Expression next = triggered(form_->begins_answer ? first_triggers()[0] : triggers()[0]);
   const Expression first = form_->begins_in_prompt ? call : next;
   if (!goes_on()) return first;
-  const Expression more = grammar.Add(Grammar::Sequence{{AddLiteral(form_->apart_by, grammar), next}});
+  const Expression more = grammar.Add(Grammar::Sequence{{AddMark(form_->apart_by, grammar), next}});
   return grammar.Add(Grammar::Sequence{{first, grammar.Add(Grammar::Repeat{more})}});
 }
 
@@ -234,8 +249,10 @@ inline Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& gram
   // The trigger of a filter may reach into the call.
   std::string_view before = form_->call_begin;
   if (form_->begins_answer) before.remove_prefix(form_->trigger.size() - form_->begin.size());
-  return grammar.Add(Grammar::Sequence{{AddLiteral(before, grammar), name, AddLiteral(form_->name_end, grammar),
-                                        arguments, AddLiteral(form_->call_end, grammar)}});
+  Expression end = AddMark(form_->call_end, grammar);
+  if (!form_->or_call_end.empty()) end = grammar.Add(Grammar::Choice{{end, AddMark(form_->or_call_end, grammar)}});
+  return grammar.Add(
+      Grammar::Sequence{{AddMark(before, grammar), name, AddMark(form_->name_end, grammar), arguments, end}});
 }
 
 inline Result<Expression> CallGrammar::AddArguments(const Tool& tool, Grammar& grammar) const {
@@ -244,16 +261,14 @@ inline Result<Expression> CallGrammar::AddArguments(const Tool& tool, Grammar& g
   const Json any = {{"type", "object"}};
   const Json& schema = TreeOf(tool.parameters);
   const bool is_any = schema.empty() || loose_.contains(tool.name);
-  const ValueNotation written = notation == Notation::kGemma    ? ValueNotation::kGemma
-                                : notation == Notation::kPython ? ValueNotation::kPythonCall
-                                                                : ValueNotation::kJson;
-  return AddValue(is_any ? any : schema, AsText(any).c_str(), written, grammar);
+  return AddValue(is_any ? any : schema, AsText(any).c_str(), WrittenAs(notation), grammar);
 }
 
 // Each argument between its tags, in the schema's order.
 inline Result<Expression> CallGrammar::AddTagged(const Tool& tool, Grammar& grammar) const {
   const ArgumentTags& tags = form_->tags;
   const std::string_view end = Trimmed(tags.value_end);
+  const ValueNotation values = tags.values == Notation::kPython ? ValueNotation::kPython : ValueNotation::kJson;
   std::vector<Expression> all;
   const Json& root = TreeOf(tool.parameters);
   const Json properties = root.is_object() ? root.value("properties", Json::object()) : Json::object();
@@ -264,18 +279,17 @@ inline Result<Expression> CallGrammar::AddTagged(const Tool& tool, Grammar& gram
     Expression value = 0;
     if (KindOf(types) == ParameterKind::kJson) {
       const Json schema = loose_.contains(tool.name) ? Json() : AsRoot(*property, root);
-      auto json = AddValue(schema, SchemaOf(types).c_str(), ValueNotation::kJson, grammar);
-      if (!json) json = AddValue(Json(), "{}", ValueNotation::kJson, grammar);  // types that there are not
+      auto json = AddValue(schema, SchemaOf(types).c_str(), values, grammar);
+      if (!json) json = AddValue(Json(), "{}", values, grammar);  // types that there are not
       if (!json) return json;
       value = *json;
     } else {
       const auto text = KindOf(types) == ParameterKind::kText ? AddTextOf(*property, end, grammar) : std::nullopt;
       value = text ? *text : AddTextWithout(end, grammar);
     }
-    std::string begin(tags.key_begin);
-    begin.append(property.key()).append(tags.key_end).append(tags.value_begin);
-    const Expression one =
-        grammar.Add(Grammar::Sequence{{grammar.Literal(begin), value, grammar.Literal(tags.value_end)}});
+    const Expression one = grammar.Add(Grammar::Sequence{
+        {AddMark(tags.key_begin, grammar), grammar.Literal(property.key()), AddMark(tags.key_end, grammar),
+         AddMark(tags.value_begin, grammar), value, AddMark(tags.value_end, grammar)}});
     const bool is_required =
         required.is_array() && std::find(required.begin(), required.end(), Json(property.key())) != required.end();
     all.push_back(is_required ? one : grammar.Maybe(one));

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json/json_tree.h"
 #include "skald/open/tools/calls/detail/call_forms.h"
 
 namespace skald::internal::calls {
@@ -31,9 +32,8 @@ inline std::string FunctionsText(const Json& tools) {
   return text.empty() ? "[]" : text + "]";
 }
 
-// A description of the tools, which are a list as templates take it.
-inline std::string ToolDescription(const Json& tools) {
-  const CallForm& form = *FindForm(ToolForm::kJson);
+// A description of the tools, which are a list as templates take it, and of their calls in a form that CanWriteCalls.
+inline std::string ToolDescription(const CallForm& form, const Json& tools) {
   std::string text = "You can call tools. Each line describes one, with a JSON Schema of its arguments:\n";
   for (const Json& tool : tools) text += DumpedJson(FunctionOf(tool)) + "\n";
   text += "\nTo call a tool, write its name and its arguments in this form, and nothing after it:\n";
@@ -42,20 +42,33 @@ inline std::string ToolDescription(const Json& tools) {
       .append(form.call_begin)
       .append("NAME")
       .append(form.name_end)
-      .append("{...}");
-  text.append(form.call_end).append(form.close).append(form.end);
-  return text +
-         "\nYou may write several calls, one after the other. Their results will come between <tool_response> and "
-         "</tool_response>. If no tool helps, answer without a call.";
+      .append(form.notation == Notation::kPython ? "(...)" : "{...}");
+  text.append(form.call_end).append(form.close).append(form.end).append("\n");
+  if (form.several == Several::kApart) text += "You may write several calls, one after the other. ";
+  if (form.form == ToolForm::kJson) text += "Their results will come between <tool_response> and </tool_response>. ";
+  return text + "If no tool helps, answer without a call.";
 }
 
-// Whether CallText can write a form: arguments are JSON, and nothing must be made up.
+// Whether CallText can write a form: arguments are JSON or Python, and nothing must be made up.
 inline bool CanWriteCalls(const CallForm* form) {
   constexpr char kMadeUp = '%';
   return form != nullptr && form->call_begin.find(kMadeUp) == std::string_view::npos &&
          form->name_end.find(kMadeUp) == std::string_view::npos &&
          (form->notation == Notation::kObjects || form->notation == Notation::kNamesFirst ||
-          form->notation == Notation::kJson);
+          form->notation == Notation::kJson || form->notation == Notation::kPython);
+}
+
+// Arguments, an object or its JSON, as a form has them. Values of Python are written as JSON, which means the same.
+inline std::string ArgumentsText(const CallForm& form, const Json& arguments) {
+  const std::string json = arguments.is_string() ? arguments.get<std::string>() : DumpedJson(arguments);
+  if (form.notation != Notation::kPython) return json;
+  Json object;
+  if (!internal::ParseJson(json, object).empty() || !object.is_object()) return "()";
+  std::string text = "(";
+  for (const auto& [name, value] : object.items()) {
+    text.append(text.size() == 1 ? "" : ", ").append(name).append("=").append(DumpedJson(value));
+  }
+  return text + ")";
 }
 
 // The calls of a message as its text, in a form that CanWriteCalls.
@@ -69,7 +82,7 @@ inline std::string CallText(const CallForm& form, const Json& calls) {
     if (!text.empty() && is_apart) text.append(form.close).append(form.end).append(form.apart_by);
     is_apart ? text.append(form.begin).append(form.open) : text.append(form.between);
     text.append(form.call_begin).append(function.value("name", "")).append(form.name_end);
-    text.append(arguments.is_string() ? arguments.get<std::string>() : DumpedJson(arguments)).append(form.call_end);
+    text.append(ArgumentsText(form, arguments)).append(form.call_end);
   }
   if (!text.empty()) text.append(form.close).append(form.end);
   return text;
@@ -126,7 +139,8 @@ inline void AddWithCallsAsText(const Json& messages, Json& list) {
 // Adds them with a description of the tools: in the system's text, or in the first of the user where a template has no
 // place for a system's.
 inline void AddWithToolText(const Json& messages, const Json& tools, bool has_system, Json& list) {
-  const std::string text = tools.is_array() && !tools.empty() ? ToolDescription(tools) : "";
+  const bool has_tools = tools.is_array() && !tools.empty();
+  const std::string text = has_tools ? ToolDescription(*FindForm(ToolForm::kJson), tools) : "";
   const std::string_view role = has_system ? "system" : "user";
   const auto is_place = [&](const Json& message) { return IsOf(message, role) && HasText(message); };
   if (!text.empty() && has_system && !std::ranges::any_of(messages, is_place)) {

@@ -13,6 +13,8 @@
 
 #include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/json_text.h"
+#include "skald/open/tools/calls/detail/parameters.h"
+#include "skald/open/tools/calls/detail/quoted_text.h"
 #include "skald/open/tools/calls/detail/value_reader.h"
 
 namespace skald::internal::calls {
@@ -28,9 +30,12 @@ class ArgumentsReader {
   virtual void Take(char c, std::string& json) = 0;
 
   State state() const { return state_; }
+  // What was taken after the end of arguments that are whole.
+  const std::string& left() const { return left_; }
 
  protected:
   State state_ = State::kOpen;
+  std::string left_;
 };
 
 // An object, which begins with a brace.
@@ -56,7 +61,24 @@ class ObjectArguments final : public ArgumentsReader {
 // (KEY=VALUE, ...)
 class PythonArguments final : public ArgumentsReader {
  public:
+  // Arguments of `as_is` that are texts are read as they are between single quotes; null: of no tool.
+  explicit PythonArguments(const Tool* as_is = nullptr) : as_is_(as_is) {}
+
   void Take(char c, std::string& json) override {
+    if (state_ != State::kOpen) {
+      left_ += c;
+      return;
+    }
+    if (text_) return TakeInText(c, json);
+    if (may_be_text_ && value_ && !IsSpace(c)) {
+      may_be_text_ = false;
+      if (c == QuotedText::kQuote) {
+        value_.reset();
+        text_.emplace();
+        json += '"';
+        return;
+      }
+    }
     if (value_) {
       const bool is_taken = value_->Take(c, json);
       if (value_->state() == State::kWrong) state_ = State::kWrong;
@@ -96,11 +118,26 @@ class PythonArguments final : public ArgumentsReader {
     }
     json += (is_empty_ ? "{" : ",") + QuotedJson(key) + ":";
     is_empty_ = false;
+    may_be_text_ = as_is_ != nullptr && IsTextOf(*as_is_, key);
     key_.clear();
     value_.emplace(Notation::kPython);
   }
+  void TakeInText(char c, std::string& json) {
+    std::string text;
+    text_->Take(c, text);
+    for (const char one : text) AddInString(one, json);
+    if (!text_->has_ended()) return;
+    json += '"';
+    has_value_ = true;
+    const std::string left = text_->left();
+    text_.reset();
+    for (const char next : left) Take(next, json);
+  }
 
+  const Tool* const as_is_;
   std::string key_;
+  bool may_be_text_ = false;        // the value that begins now
+  std::optional<QuotedText> text_;  // that is being read
   std::optional<ValueReader> value_;
   bool has_begun_ = false, has_value_ = false, is_empty_ = true;
 };

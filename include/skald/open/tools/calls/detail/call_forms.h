@@ -24,12 +24,14 @@ namespace skald::internal::calls {
 
 // How the parser finds a call's name, and how arguments are written.
 enum class Notation {
-  kObjects,     // a call is an object of JSON with members for name and arguments, in any order
-  kNamesFirst,  // a call is an object of JSON with its name as the one key
-  kJson,        // after the name an object of JSON
-  kGemma,       // after the name an object with keys without quotes, and texts between two marks
-  kPython,      // after the name arguments of a call in Python
-  kTags,        // after the name each argument between tags; texts as they are, other values as JSON
+  kObjects,        // a call is an object of JSON with members for name and arguments, in any order
+  kNamesFirst,     // a call is an object of JSON with its name as the one key
+  kJson,           // after the name an object of JSON
+  kGemma,          // after the name an object with keys without quotes, and texts between two marks
+  kFunctionGemma,  // the same with another mark
+  kPython,         // after the name arguments of a call in Python
+  kPythonAsIs,     // the same, and texts between single quotes that are arguments are as they are (quoted_texts.h)
+  kTags,           // after the name each argument between tags; texts as they are
 };
 
 // More calls than one.
@@ -42,9 +44,11 @@ enum class Several {
 // The tags of kTags: key_begin KEY key_end value_begin VALUE value_end.
 struct ArgumentTags {
   std::string_view key_begin = {}, key_end = {}, value_begin = {}, value_end = {};
+  Notation values = Notation::kJson;  // of values that are no texts; kPython too, which reads JSON as well
 };
-inline constexpr ArgumentTags kParameterTags = {"<parameter=", ">\n", "", "\n</parameter>\n"};
-inline constexpr ArgumentTags kSeedTags = {"<parameter=", ">", "", "</parameter>\n"};
+inline constexpr ArgumentTags kParameterTags = {"<parameter=", ">\n", "", "\n</parameter>\n", Notation::kPython};
+inline constexpr ArgumentTags kSeedTags = {"<parameter=", ">", "", "</parameter>\n", Notation::kPython};
+inline constexpr ArgumentTags kMiniMaxTags = {"<parameter name=\"", "\">", "", "</parameter>\n"};
 inline constexpr ArgumentTags kGlmTags = {"<arg_key>", "</arg_key>\n", "<arg_value>", "</arg_value>\n"};
 
 struct CallForm {
@@ -56,6 +60,8 @@ struct CallForm {
   std::string_view begin, open = {}, call_begin = {}, name_end = {}, call_end = {}, between = {}, close = {}, end = {};
   std::string_view apart_by = {};
   ArgumentTags tags = {};
+  std::string_view or_call_end = {};  // that a filter allows too
+  bool may_lack_lines = false;        // some models write its marks without their line breaks
   // Calls begin only where the answer does, or after a call. `begin` belongs to the first.
   bool begins_answer = false;
   std::string_view trigger = {};                 // what a filter waits for if it is not `begin`
@@ -123,7 +129,8 @@ inline constexpr CallForm kCallForms[] = {
      .name_end = "\n",
      .end = "</tool_call>",
      .apart_by = "\n",
-     .tags = kGlmTags},
+     .tags = kGlmTags,
+     .may_lack_lines = true},
     {.form = ToolForm::kLlama3,
      .name = "llama3",
      .is_special = true,
@@ -147,7 +154,8 @@ inline constexpr CallForm kCallForms[] = {
      .name_end = "\", \"arguments\": ",
      .call_end = "}",
      .between = ", ",
-     .close = "]"},
+     .close = "]",
+     .or_call_end = ", \"id\": \"%w\"}"},
     {.form = ToolForm::kMistralArgs,
      .name = "mistral-args",
      .is_special = true,
@@ -171,10 +179,29 @@ inline constexpr CallForm kCallForms[] = {
      .call_begin = "call:",
      .end = "<tool_call|>",
      .no_text = {"<|tool_response>"}},
+    {.form = ToolForm::kFunctionGemma,
+     .name = "functiongemma",
+     .is_special = true,
+     .notation = Notation::kFunctionGemma,
+     .several = Several::kApart,
+     .begin = "<start_function_call>",
+     .call_begin = "call:",
+     .end = "<end_function_call>",
+     .no_text = {"<start_function_response>"}},
     {.form = ToolForm::kLfm2,
      .name = "lfm2",
      .is_special = true,
      .notation = Notation::kPython,
+     .several = Several::kTogether,
+     .begin = "<|tool_call_start|>",
+     .open = "[",
+     .between = ", ",
+     .close = "]",
+     .end = "<|tool_call_end|>"},
+    {.form = ToolForm::kLfm25,
+     .name = "lfm2.5",
+     .is_special = true,
+     .notation = Notation::kPythonAsIs,
      .several = Several::kTogether,
      .begin = "<|tool_call_start|>",
      .open = "[",
@@ -301,6 +328,40 @@ inline constexpr CallForm kCallForms[] = {
      .call_end = "}",
      .between = ", ",
      .end = "]"},
+    {.form = ToolForm::kMiniMax,
+     .name = "minimax-m2",
+     .is_special = false,
+     .notation = Notation::kTags,
+     .several = Several::kTogether,
+     .begin = "<minimax:tool_call>",
+     .open = "\n",
+     .call_begin = "<invoke name=\"",
+     .name_end = "\">\n",
+     .call_end = "</invoke>\n",
+     .end = "</minimax:tool_call>",
+     .tags = kMiniMaxTags},
+    {.form = ToolForm::kHunyuan,
+     .name = "hunyuan",
+     .is_special = false,
+     .notation = Notation::kObjects,
+     .several = Several::kTogether,
+     .begin = "<tool_calls>",
+     .open = "[",
+     .call_begin = "{\"name\": \"",
+     .name_end = "\", \"arguments\": ",
+     .call_end = "}",
+     .between = ", ",
+     .close = "]",
+     .end = "</tool_calls>"},
+    {.form = ToolForm::kGigaChat,
+     .name = "gigachat",
+     .is_special = true,
+     .notation = Notation::kObjects,
+     .several = Several::kNever,
+     .begin = "<|function_call|>",
+     .call_begin = "{\"name\": \"",
+     .name_end = "\", \"arguments\": ",
+     .call_end = "}"},
     {.form = ToolForm::kApertus,
      .name = "apertus",
      .is_special = true,
@@ -327,9 +388,13 @@ inline constexpr FormSigns kFormSigns[] = {
     {ToolForm::kGlm, {"<tool_call>", "<arg_key>"}},
     {ToolForm::kQwenCoder, {"<tool_call>", "<function="}},
     {ToolForm::kGemma4, {"<|tool_call>"}},
+    {ToolForm::kFunctionGemma, {"<start_function_call>"}},
+    {ToolForm::kLfm25, {"<|tool_call_start|>", "\"'\" + arg_value + \"'\""}},
     {ToolForm::kLfm2, {"<|tool_call_start|>"}},
     {ToolForm::kLfm2, {"<|tool_list_start|>"}},
     {ToolForm::kLfm2, {"<|im_start|>", "List of tools: "}},
+    {ToolForm::kMiniMax, {"<minimax:tool_call>", "<invoke name="}},
+    {ToolForm::kGigaChat, {"<|function_call|>"}},
     {ToolForm::kPhi4, {"<|/tool_call|>"}},
     {ToolForm::kPhi4, {"<|/tool|>"}},
     {ToolForm::kKimiK2, {"<|tool_calls_section_begin|>"}},
@@ -340,12 +405,14 @@ inline constexpr FormSigns kFormSigns[] = {
     {ToolForm::kCommandR, {"Action:", "\"tool_name\""}},
     {ToolForm::kApertus, {"<|tools_prefix|>"}},
     {ToolForm::kRecipients, {">>>all"}},
+    {ToolForm::kHunyuan, {"<tool_calls>["}},
+    {ToolForm::kUnknown, {"<tool_call>", "<invoke name="}},
     {ToolForm::kHermes, {"<tool_call>"}},
     {ToolForm::kMistralIds, {"[TOOL_CALLS]", "[CALL_ID]"}},
     {ToolForm::kMistralArgs, {"[TOOL_CALLS]", "[ARGS]"}},
     {ToolForm::kMistral, {"[TOOL_CALLS]"}},
     {ToolForm::kFireFunction, {"functools["}},
-    {ToolForm::kFunctionary, {"<function"}},
+    {ToolForm::kFunctionary, {"<function="}},
     {ToolForm::kGranite, {"<|tool_call|>"}},
     {ToolForm::kLlama3, {"<|python_tag|>"}},
     {ToolForm::kLlama3, {"\"parameters\"", "<|eot_id|>"}},

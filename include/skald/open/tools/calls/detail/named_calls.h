@@ -71,6 +71,7 @@ class NamedCalls final : public CallReader {
   bool EndsHead(char c) const {
     switch (form_.notation) {
       case Notation::kPython:
+      case Notation::kPythonAsIs:
         return c == '(';
       case Notation::kTags:
         return form_.call_begin.empty() ? c == '\n' || c == '<' : c == '>';
@@ -101,7 +102,8 @@ class NamedCalls final : public CallReader {
     if (!head.starts_with(begin)) return {};
     head.remove_prefix(begin.size());
     const size_t id = form_.name_end.find('%');
-    const std::string_view before_id = Trimmed(form_.name_end.substr(0, std::min(id, form_.name_end.size())));
+    std::string_view before_id = Trimmed(form_.name_end.substr(0, std::min(id, form_.name_end.size())));
+    if (before_id.size() > 1 && EndsHead(before_id.back())) before_id.remove_suffix(1);
     if (id == form_.name_end.npos && head.ends_with(before_id)) head.remove_suffix(before_id.size());
     if (id != form_.name_end.npos) head = head.substr(0, head.rfind(before_id));
     return Trimmed(head);
@@ -114,8 +116,8 @@ class NamedCalls final : public CallReader {
       auto tags = std::make_unique<TagArguments>(form_.tags, std::move(ends), *tool_);
       tags_ = tags.get();
       arguments_ = std::move(tags);
-    } else if (form_.notation == Notation::kPython) {
-      arguments_ = std::make_unique<PythonArguments>();
+    } else if (form_.notation == Notation::kPython || form_.notation == Notation::kPythonAsIs) {
+      arguments_ = std::make_unique<PythonArguments>(form_.notation == Notation::kPythonAsIs ? tool_ : nullptr);
     } else {
       arguments_ = std::make_unique<ObjectArguments>(form_.notation);
     }
@@ -129,8 +131,10 @@ class NamedCalls final : public CallReader {
     if (arguments_->state() != ArgumentsReader::State::kWhole) return;
     EndCall();
     // Tags end with one of the marks that others have still to come.
-    if (tags_ == nullptr) return Enter(Phase::kCallEnd);
-    tags_->end() == 0 ? EndCalls() : Enter(Phase::kBetween);
+    if (tags_ != nullptr) return tags_->end() == 0 ? EndCalls() : Enter(Phase::kBetween);
+    const std::string left = arguments_->left();
+    Enter(Phase::kCallEnd);
+    for (const char next : left) TakeByte(next);
   }
 
   void TakeBetween(char c) {

@@ -16,7 +16,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json/json_value_tree.h"
 #include "skald/open/tools/calls/detail/json_text.h"
+#include "skald/open/tools/tools.h"
 
 namespace skald::internal::calls {
 
@@ -107,6 +109,17 @@ inline std::vector<std::string> TypesOf(const Json& schema, const Json& root) {
     }
   }
   return types;
+}
+
+// Whether the schema of a tool says in so many words that an argument is a string.
+inline bool IsTextOf(const Tool& tool, std::string_view name) {
+  const Json& root = TreeOf(tool.parameters);
+  const Json* const properties = root.is_object() ? Member(root, "properties") : nullptr;
+  if (properties == nullptr || !properties->is_object()) return false;
+  const auto property = properties->find(std::string(name));
+  if (property == properties->end() || !property->is_object()) return false;
+  const Json* const type = Member(*property, "type");
+  return type != nullptr && type->is_string() && type->get_ref<const std::string&>() == "string";
 }
 
 inline ParameterKind KindOf(const std::vector<std::string>& types) {

@@ -33,6 +33,7 @@ class TagArguments final : public ArgumentsReader {
         key_end_(Trimmed(tags.key_end)),
         value_begin_(tags.value_begin),
         value_end_(Trimmed(tags.value_end)),
+        values_(tags.values),
         has_lines_(tags.value_begin.empty() && tags.key_end.ends_with('\n')),
         ends_(std::move(ends)),
         tool_(tool) {}
@@ -113,7 +114,7 @@ class TagArguments final : public ArgumentsReader {
     is_first_ = true;
     whole_ = std::nullopt;
     if (kind == ParameterKind::kText) json += '"';
-    if (kind == ParameterKind::kJson) value_.emplace(Notation::kJson);
+    if (kind == ParameterKind::kJson) value_.emplace(values_);
   }
 
   void TakeText(std::string& json) {
@@ -172,6 +173,7 @@ class TagArguments final : public ArgumentsReader {
   }
 
   const std::string_view key_begin_, key_end_, value_begin_, value_end_;
+  const Notation values_;
   const bool has_lines_;  // a value has lines of its own
   const std::vector<std::string_view> ends_;
   const Tool& tool_;

@@ -13,14 +13,30 @@
 #include <string_view>
 
 #include "skald/constraints/grammar/characters.h"
+#include "skald/constraints/schema/value_notation.h"
 #include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/json_text.h"
 #include "skald/open/tools/output_part.h"
 
 namespace skald::internal::calls {
 
-inline constexpr std::string_view kGemmaQuote = "<|\"|>";  // ends and begins texts, in which nothing is escaped
-inline constexpr size_t kMostName = 1024;                  // bytes of a name, and of a number
+inline constexpr size_t kMostName = 1024;  // bytes of a name, and of a number
+
+// How a form's filter writes the values that its parser reads.
+constexpr ValueNotation WrittenAs(Notation notation) {
+  switch (notation) {
+    case Notation::kGemma:
+      return ValueNotation::kGemma;
+    case Notation::kFunctionGemma:
+      return ValueNotation::kFunctionGemma;
+    case Notation::kPython:
+      return ValueNotation::kPythonCall;
+    case Notation::kPythonAsIs:
+      return ValueNotation::kPythonCallAsIs;
+    default:
+      return ValueNotation::kJson;
+  }
+}
 
 // A byte of a text as it is written in a string of JSON.
 inline void AddInString(char c, std::string& json) {
@@ -41,8 +57,8 @@ class ValueReader {
  public:
   enum class State { kOpen, kWhole, kWrong };
 
-  // kJson, kGemma or kPython.
-  explicit ValueReader(Notation notation) : notation_(notation) {}
+  // kJson, kGemma, kFunctionGemma or kPython.
+  explicit ValueReader(Notation notation) : notation_(notation), mark_(TextMarkOf(WrittenAs(notation))) {}
 
   // Takes the next byte, and adds to `json` what it makes certain. White space may come before the value. Returns false
   // if the byte is not part of the value, which it ends: numbers and words end so.
@@ -85,6 +101,7 @@ class ValueReader {
   void Fail() { state_ = State::kWrong; }
 
   const Notation notation_;
+  const std::string_view mark_;  // of texts; empty: they are in quotes
   State state_ = State::kOpen;
   Phase phase_ = Phase::kValue;
   std::string open_;     // the brackets that are still to come, the next one last
@@ -117,8 +134,8 @@ inline void ValueReader::Dispatch(char c, std::string& json) {
     case Phase::kDigits:
       return TakeDigit(c, json);
     case Phase::kMark:
-      if (c != kGemmaQuote[marked_]) return Fail();
-      if (++marked_ < kGemmaQuote.size()) return;
+      if (c != mark_[marked_]) return Fail();
+      if (++marked_ < mark_.size()) return;
       marked_ = 0;
       phase_ = Phase::kString;
       json += '"';
@@ -165,7 +182,7 @@ inline void ValueReader::BeginValue(char c, std::string& json) {
 }
 
 inline bool ValueReader::BeginText(char c, std::string& json) {
-  if (notation_ == Notation::kGemma && c == kGemmaQuote[0]) {
+  if (!mark_.empty() && c == mark_[0]) {
     quote_ = 0;
     marked_ = 1;
     phase_ = Phase::kMark;
@@ -183,7 +200,7 @@ inline void ValueReader::TakeKey(char c, std::string& json) {
     is_key_ = true;
     if (BeginText(c, json)) return;
     constexpr std::string_view kNoKey = ":{}[],\"";
-    if (notation_ != Notation::kGemma || kNoKey.find(c) != kNoKey.npos) return Fail();
+    if (mark_.empty() || kNoKey.find(c) != kNoKey.npos) return Fail();
     word_.clear();
     phase_ = Phase::kBareKey;
   }
@@ -212,13 +229,13 @@ inline void ValueReader::TakeInText(char c, std::string& json) {
 // The mark's first byte comes nowhere else in it, so a mark that breaks off can only begin again with the byte that
 // broke it.
 inline void ValueReader::TakeInMarkedText(char c, std::string& json) {
-  if (c == kGemmaQuote[marked_]) {
-    if (++marked_ < kGemmaQuote.size()) return;
+  if (c == mark_[marked_]) {
+    if (++marked_ < mark_.size()) return;
     marked_ = 0;
     return EndText(json);
   }
-  for (const char held : kGemmaQuote.substr(0, marked_)) AddInString(held, json);
-  marked_ = c == kGemmaQuote[0] ? 1 : 0;
+  for (const char held : mark_.substr(0, marked_)) AddInString(held, json);
+  marked_ = c == mark_[0] ? 1 : 0;
   if (marked_ == 0) AddInString(c, json);
 }
 
