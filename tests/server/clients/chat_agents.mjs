@@ -26,7 +26,7 @@ const kAgents = [
     files: url => ({'config.yaml': {
       name: 'test', version: '1.0.0', schema: 'v1',
       models: [{name: 'demo', provider: 'openai', model: 'demo', apiBase: url, apiKey: 'none', roles: ['chat'],
-                capabilities: ['tool_use'], requestOptions: {timeout: 300}}],
+                capabilities: ['tool_use']}],
     }}),
     command: () => ['-p', 'Say hello', '--config', 'config.yaml', '--auto'],
   },

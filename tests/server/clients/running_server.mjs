@@ -5,8 +5,9 @@
 //   SKALD_NODE_MODULES=DIR node TEST.mjs PROGRAM DEMO_MODEL
 //
 // DIR is where `npm install openai @anthropic-ai/sdk @langchain/openai @langchain/core zod ollama ai @ai-sdk/openai
-// @ai-sdk/anthropic @ai-sdk/openai-compatible @openai/codex @anthropic-ai/claude-code` was called. Tests exit with 77 and a
-// word where a package is missing.
+// @ai-sdk/anthropic @ai-sdk/openai-compatible @openai/codex @anthropic-ai/claude-code @qwen-code/qwen-code@0.15.10
+// cline@3.0.65 @continuedev/cli@1.5.47 opencode-ai@1.18.33` was called. Tests exit with 77 and a word where a package is
+// missing.
 import assert from 'node:assert/strict';
 import {spawn} from 'node:child_process';
 import fs from 'node:fs';

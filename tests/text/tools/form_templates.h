@@ -149,8 +149,8 @@ else arg_value | string }}{% endfor %}){% endfor %}]<|tool_call_end|>{% endif %}
 {%- endfor %}{{ '</invoke>\n' }}{% endfor %}</minimax:tool_call>{% endif %})"},
       {ToolForm::kHunyuan, Texts::kAny,
        R"({% if m.tool_calls %}<tool_calls>[{% for c in m.tool_calls %}{{ ', ' if not loop.first }}
-{{- '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}{% endfor %}]</tool_calls>
-{%- endif %})"},
+{{- '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}{% endfor %}]
+{{- '</tool_calls>' }}{% endif %})"},
       {ToolForm::kGigaChat, Texts::kAny,
        R"({% for c in m.tool_calls %}<|function_call|>
 {{- '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}{% endfor %})",

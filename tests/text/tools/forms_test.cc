@@ -281,6 +281,46 @@ TEST_CASE("what a template renders of calls, its form's filter allows and its pa
   }
 }
 
+TEST_CASE("other ways in which models write a form are allowed and read back") {
+  struct Way {
+    ToolForm form;
+    std::string said;
+    Json more;
+  };
+  const std::vector<Way> ways = {
+      {ToolForm::kGlm,
+       "<tool_call>look<arg_key>city</arg_key><arg_value>Oslo</arg_value><arg_key>count</arg_key><arg_value>3"
+       "</arg_value></tool_call>",
+       {{"count", 3}}},
+      {ToolForm::kMistral,
+       R"([TOOL_CALLS][{"name": "look", "arguments": {"city": "Oslo", "count": 3}, "id": "abcDEF123"}])",
+       {{"count", 3}}},
+      {ToolForm::kSeed,
+       "<seed:tool_call>\n<function=look>\n<parameter=city>Oslo</parameter>\n<parameter=list>[\"it's\", 2.5, True]"
+       "</parameter>\n<parameter=more>{'</parameter>': None}</parameter>\n</function>\n</seed:tool_call>",
+       {{"list", {"it's", 2.5, true}}, {"more", {{"</parameter>", nullptr}}}}},
+      {ToolForm::kQwenCoder,
+       "<tool_call>\n<function=look>\n<parameter=city>\nOslo\n</parameter>\n<parameter=list>\n['x', 2.5, True]\n"
+       "</parameter>\n</function>\n</tool_call>",
+       {{"list", {"x", 2.5, true}}}},
+  };
+  for (const Way& way : ways) {
+    CAPTURE(way.said);
+    Json arguments = {{"city", "Oslo"}};
+    arguments.update(way.more);
+    const OutputFormat format = {.tools = way.form};
+    for (const ToolChoice choice : {ToolChoice::kAuto, ToolChoice::kRequired}) {
+      CHECK(way.said.substr(Write(*FilterOf(format, choice), way.said)) == "");
+    }
+    std::minstd_rand random(5);
+    for (int round = 0; round < 4; ++round) {
+      const Answer answer = Read({.format = format, .tools = Tools()}, way.said, round == 0 ? nullptr : &random);
+      REQUIRE(answer.calls.size() == 1);
+      CHECK((answer.calls[0] == Call{"look", arguments}));
+    }
+  }
+}
+
 TEST_CASE("texts come back as texts, also those that begin as calls do") {
   for (const FormTemplate& one : FormTemplates()) {
     CAPTURE(NameOf(one.form));

@@ -64,13 +64,16 @@ const std::vector<std::string> kBroken = {"llama-cpp-deepseek-r1"};
 
 Json Tools() {
   return Json::parse(R"([
-      {"type": "function", "function": {"name": "get_weather", "description": "Tells the weather.", "parameters": {
-          "type": "object", "properties": {"city": {"type": "string", "description": "Where"},
-          "days": {"type": "integer", "description": "How many"}}, "required": ["city"]}}},
-      {"type": "function", "function": {"name": "look_up", "description": "Looks.", "parameters": {
-          "type": "object", "properties": {"words": {"type": "array", "items": {"type": "string"}, "description": "What"},
-          "ratio": {"type": "number", "description": "Of all"}, "deep": {"type": "boolean", "description": "Whether"},
-          "more": {"type": "object", "description": "Other", "additionalProperties": {"type": "string"}}}, "required": ["words"]}}}])");
+      {"type": "function", "function": {"name": "get_weather", "description": "Tells the weather.",
+       "parameters": {"type": "object", "required": ["city"], "properties": {
+           "city": {"type": "string", "description": "Where"},
+           "days": {"type": "integer", "description": "How many"}}}}},
+      {"type": "function", "function": {"name": "look_up", "description": "Looks.",
+       "parameters": {"type": "object", "required": ["words"], "properties": {
+           "words": {"type": "array", "items": {"type": "string"}, "description": "What"},
+           "ratio": {"type": "number", "description": "Of all"},
+           "deep": {"type": "boolean", "description": "Whether"},
+           "more": {"type": "object", "description": "Other", "additionalProperties": {"type": "string"}}}}}}])");
 }
 
 struct Call {
@@ -122,7 +125,7 @@ Result<MarkedText> Rendered(const Published& published, const std::optional<Answ
   return RenderChat(tokenizer, chat_template, chat);
 }
 
-// What the assistant said: the prompt's end is a part of it where the template writes the past in another way than a
+// The assistant's part: the prompt's end is a part of it where the template writes the past in another way than a
 // prompt, so that the two part within a mark.
 std::string SaidAfter(const std::string& prompt, const std::string& whole) {
   size_t begin = static_cast<size_t>(std::ranges::mismatch(prompt, whole).in1 - prompt.begin());

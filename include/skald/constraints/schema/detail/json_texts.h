@@ -181,7 +181,7 @@ class JsonTexts {
     const auto in = [&](Expression character) { return grammar_.Add(Grammar::Repeat{character, min, max}); };
     if (!is_python_) return Quoted(in(is_gemma_ ? CharacterOf(Complement({})) : FreeCharacter()));
     const Expression quote = grammar_.Literal("'");
-    // What is read as it is in one place and with escapes in another must be the same in both.
+    // Such a string is read as it is in one place and with escapes in another, and must be the same in both.
     const Expression other = notation_ == ValueNotation::kPythonCallAsIs
                                  ? OneOf(Complement({{0, kFirstPrintable - 1}, {'\'', '\''}, {'\\', '\\'}}))
                                  : PythonCharacter('\'');

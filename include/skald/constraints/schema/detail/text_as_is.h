@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Texts between single quotes in which nothing is escaped, as a grammar: a quote within must not be followed by what
-// goes on with a call after an argument. Whoever reads them looks for the same (open/tools/calls/detail/quoted_text.h).
+// goes on with a call after an argument. The parser looks for the same (open/tools/calls/detail/quoted_text.h).
 
 #ifndef SKALD_CONSTRAINTS_SCHEMA_DETAIL_TEXT_AS_IS_H_
 #define SKALD_CONSTRAINTS_SCHEMA_DETAIL_TEXT_AS_IS_H_
@@ -19,8 +19,8 @@ inline bool BeginsName(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c
 
 // Adds any text that such a pair of quotes can have between them. Throws std::bad_alloc.
 inline Grammar::Expression AddTextAsIs(Grammar& grammar) {
-  // What has come: nothing that counts; ends the text; a quote; a quote and a comma, and a space; a quote and a
-  // parenthesis, and a bracket.
+  // A node is what has come: nothing that counts; ends the text; a quote; a quote and a comma, and a space; a quote and
+  // a parenthesis, and a bracket.
   enum Node : size_t { kText, kEnd, kQuote, kComma, kSpace, kParenthesis, kBracket, kNodes };
   const CharacterRanges quote = {{'\'', '\''}}, name = {{'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
   const auto set = [&](CharacterRanges ranges) { return grammar.Add(Grammar::Characters{std::move(ranges)}); };

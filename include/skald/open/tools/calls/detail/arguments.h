@@ -30,7 +30,7 @@ class ArgumentsReader {
   virtual void Take(char c, std::string& json) = 0;
 
   State state() const { return state_; }
-  // What was taken after the end of arguments that are whole.
+  // The bytes that were taken after the end of arguments that are whole.
   const std::string& left() const { return left_; }
 
  protected:

@@ -31,7 +31,7 @@ class QuotedText {
   }
 
   bool has_ended() const { return has_ended_; }
-  // What was taken after the quote that ended it.
+  // The bytes that were taken after the quote that ended it.
   const std::string& left() const { return held_; }
 
  private:
