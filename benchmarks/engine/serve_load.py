@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Load on a running `skald serve`: streams at a time, what each sees, and the time to a first byte of a known prompt.
+"""Load on a running `skald serve`: streams at a time, what each sees, the time to a first byte of a known prompt, and
+switches of models.
 
 serve_load.py URL [--streams 1,8,32] [--prompt-tokens 64] [--answer-tokens 64]
+serve_load.py URL --switch NAME,NAME
 
 Prints a Markdown table: tokens a second while all streams write, the time to the first token and between tokens (median
-and 99th percentile), and, last, milliseconds to the first byte of a prompt that the server has computed before.
+and 99th percentile), and, last, milliseconds to the first byte of a prompt that the server has computed before. With
+--switch it asks models in turns, of which the server's --memory holds one, for one token each, and tells how long each
+takes, and how long the same request to a model that is loaded.
 """
 
 import argparse
@@ -69,14 +73,46 @@ def first_byte(address, tokens):
           f"(computed: {1e3 * times[0]:.1f} ms)")
 
 
+def seconds_of(address, model):
+    """From a request for one token to its whole answer."""
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=600)
+    body = json.dumps({"model": model, "prompt": [100, 101, 102, 103], "max_tokens": 1, "temperature": 0})
+    begin = time.monotonic()
+    connection.request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    text = answer.read()
+    taken = time.monotonic() - begin
+    connection.close()
+    if answer.status != 200:
+        raise SystemExit(text.decode())
+    return taken
+
+
+def switches(address, models):
+    for model in models:
+        seconds_of(address, model)
+    print("| model | first answer: median, most, ms | loaded: median, ms |\n|---|---|---|")
+    switched, loaded = {model: [] for model in models}, {model: [] for model in models}
+    for _ in range(9):
+        for model in models:
+            switched[model].append(1e3 * seconds_of(address, model))
+            loaded[model] += [1e3 * seconds_of(address, model) for _ in range(3)]
+    for model in models:
+        print(f"| {model} | {statistics.median(switched[model]):.0f}, {max(switched[model]):.0f} | "
+              f"{statistics.median(loaded[model]):.0f} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
     parser.add_argument("--streams", default="1,8,32")
     parser.add_argument("--prompt-tokens", type=int, default=64)
     parser.add_argument("--answer-tokens", type=int, default=64)
+    parser.add_argument("--switch", default="")
     options = parser.parse_args()
     address = urlparse(options.url)
+    if options.switch:
+        return switches(address, options.switch.split(","))
     print("| streams | tokens/s | first token: p50, p99, ms | between tokens: p50, p99, ms |\n|---|---|---|---|")
     for streams in map(int, options.streams.split(",")):
         measure(address, streams, options.prompt_tokens, options.answer_tokens)

@@ -33,6 +33,15 @@ struct PathParameters {
   std::string id = {}, item = {};
 };
 
+// The model that a request has, null before it has one; or why the one that it waited for could not be loaded.
+using HeldModel = Result<ModelLease>;
+
+// Thrown where a model that is not loaded is needed: the request begins anew when it is.
+struct ModelWanted {
+  std::string name;          // one of Models::names
+  bool tries_again = false;  // also where its load failed a moment ago
+};
+
 struct Call {
   const HttpRequest& http;
   Wake wake;
@@ -42,9 +51,22 @@ struct Call {
   AnswerRoom& room;
   Spool& spool;  // of conversations that travel
   FieldPolicy& fields;
+  HeldModel& held;
   PathParameters path = {};
   // Whether no client waits for the answer any more.
   std::function<bool()> is_abandoned = [] { return false; };
+
+  // The model of a name of Models::names, which is the request's from now on. Thrown: ModelWanted; 503 or 507 if it
+  // could not be loaded, a moment ago if it does not try again.
+  ModelAtWork& Use(const std::string& name, bool tries_again = false) const;
+  // The request's model; the default one if none was named.
+  ModelAtWork& at_work() const { return held && *held != nullptr ? **held : Use(service->models().names()[0]); }
+  ModelService& model() const { return *at_work().service; }
+  // For what outlives this.
+  ModelLease lease() const {
+    (void)at_work();
+    return *held;
+  }
 
   // Called between the steps of preparing an answer. Thrown: 503 if no client waits for it.
   void StopIfAbandoned() const {

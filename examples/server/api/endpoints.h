@@ -27,6 +27,8 @@ inline Answer JsonAnswer(Json json, const RequestNotes& notes) {
 // OpenAI's API (platform.openai.com/docs/api-reference).
 Answer ListModels(const Call& call);
 Answer ShowModel(const Call& call);
+Answer LoadModel(const Call& call);
+Answer UnloadModel(const Call& call);
 Answer ChatCompletions(const Call& call);
 Answer Completions(const Call& call);
 Answer Responses(const Call& call);

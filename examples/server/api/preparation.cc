@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "server/api/request/api_error.h"
@@ -45,17 +46,28 @@ class PreparedExchange final : public Exchange {
 };
 
 // Prepares one request, when its turn comes.
-class Job {
+class Job : public std::enable_shared_from_this<Job> {
  public:
-  Job(std::shared_ptr<Shared> shared, HttpRequest request, Wake wake, Preparation::Prepare prepare)
-      : shared_(std::move(shared)),
+  Job(WorkPool& pool, std::string tenant, std::shared_ptr<Shared> shared, HttpRequest request, Wake wake,
+      Preparation::Prepare prepare)
+      : pool_(pool),
+        tenant_(std::move(tenant)),
+        shared_(std::move(shared)),
         request_(std::move(request)),
         wake_(std::move(wake)),
         prepare_(std::move(prepare)) {}
 
-  void Run() const {
+  bool Queue() {
+    return pool_.Add(tenant_, size(), [self = shared_from_this()] { self->Run(); });
+  }
+
+ private:
+  void Run() {
     if (shared_->IsAbandoned()) return;
-    auto answer = prepare_(request_, wake_, [shared = shared_] { return shared->IsAbandoned(); });
+    auto answer = prepare_(
+        request_, wake_, [shared = shared_] { return shared->IsAbandoned(); },
+        [self = shared_from_this()] { self->QueueAgain(); });
+    if (answer == nullptr) return;
     {
       const std::lock_guard lock(shared_->mutex);
       shared_->answer = std::move(answer);
@@ -63,7 +75,18 @@ class Job {
     wake_();
   }
 
- private:
+  // A server that stops takes it no more, and no client waits for it then.
+  void QueueAgain() {
+    (void)pool_.AddAgain(tenant_, size(), [self = shared_from_this()] { self->Run(); });
+  }
+
+  WorkPool::Size size() const {
+    const bool is_small = request_.file == nullptr && request_.body.size() <= kSmallBody;
+    return is_small ? WorkPool::Size::kSmall : WorkPool::Size::kLarge;
+  }
+
+  WorkPool& pool_;
+  const std::string tenant_;
   const std::shared_ptr<Shared> shared_;
   const HttpRequest request_;
   const Wake wake_;
@@ -75,12 +98,9 @@ class Job {
 std::unique_ptr<Exchange> Preparation::Begin(const std::string& tenant, HttpRequest request, Wake wake,
                                              Prepare prepare) {
   const auto shared = std::make_shared<Shared>(is_stopping_);
-  const bool is_small = request.file == nullptr && request.body.size() <= kSmallBody;
-  const auto size = is_small ? WorkPool::Size::kSmall : WorkPool::Size::kLarge;
-  const auto job = std::make_shared<Job>(shared, std::move(request), std::move(wake), std::move(prepare));
-  if (!pool_.Add(tenant, size, [job] { job->Run(); })) {
-    throw ApiError{503, "as many requests as this server takes wait to be prepared"};
-  }
+  const auto job =
+      std::make_shared<Job>(pool_, tenant, shared, std::move(request), std::move(wake), std::move(prepare));
+  if (!job->Queue()) throw ApiError{503, "as many requests as this server takes wait to be prepared"};
   return std::make_unique<PreparedExchange>(shared);
 }
 

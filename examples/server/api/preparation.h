@@ -21,9 +21,11 @@ namespace skald::serve {
 class Preparation {
  public:
   // Answers a request. Must not throw. `is_abandoned` says whether no client waits for the answer any more. Preparing
-  // then ends as soon as it can, and the value returned does not count.
+  // then ends as soon as it can, and the value returned does not count. Null: the request waits for something, and no
+  // thread with it; `again`, which any thread may call once, has it prepared anew.
   using Prepare = std::function<std::unique_ptr<Exchange>(const HttpRequest& request, const Wake& wake,
-                                                          const std::function<bool()>& is_abandoned)>;
+                                                          const std::function<bool()>& is_abandoned,
+                                                          const std::function<void()>& again)>;
 
   explicit Preparation(const WorkPoolOptions& options) : pool_(options) {}
 
@@ -31,7 +33,7 @@ class Preparation {
   // where too many requests wait for it.
   std::unique_ptr<Exchange> Begin(const std::string& tenant, HttpRequest request, Wake wake, Prepare prepare);
 
-  // Requests that wait or are being prepared.
+  // Requests that wait for a thread or are being prepared.
   size_t size() const { return pool_.size(); }
 
   // Drops what waits, tells what runs to end, and waits `grace` at most for it. Returns whether nothing runs.

@@ -66,6 +66,27 @@ std::string_view KeyOf(const HttpRequest& head) {
   return key;
 }
 
+// Returns the answer, or null where it waits for a model: `again` is called when the model is there, or an error, and
+// `held` has either then.
+Answer AnswerWhenLoaded(const Endpoint& endpoint, const Call& call, const std::shared_ptr<HeldModel>& held,
+                        const std::function<void()>& again) {
+  ModelWanted wanted;
+  try {
+    return endpoint.answer(call);
+  } catch (const ModelWanted& model) {
+    wanted = model;
+  }
+  call.StopIfAbandoned();
+  const auto then = [held, again](HeldModel model) {
+    *held = std::move(model);
+    again();
+  };
+  if (const auto begun = call.service->models().Load(wanted.name, then, wanted.tries_again); !begun) {
+    throw ApiErrorOfModel(begun.error());
+  }
+  return nullptr;
+}
+
 // Adds headers to the answer of another exchange, and counts it.
 class WithHeaders final : public Exchange {
  public:
@@ -104,6 +125,28 @@ class WithHeaders final : public Exchange {
   const std::function<void(const Told&)> on_end_;
   Told told_;
 };
+
+// Of all models that are loaded: the worst, and sums.
+struct EngineHealth {
+  double stalled_seconds = 0.0;
+  std::optional<std::string> error = {};
+  uint64_t writes_waiting = 0, writes_dropped = 0, reads_waiting = 0;  // of stores
+};
+
+EngineHealth HealthOf(const std::vector<ModelStatus>& models) {
+  EngineHealth all;
+  for (const ModelStatus& one : models) {
+    if (one.model == nullptr) continue;
+    const LoopHealth engine = one.model->service->health();
+    const ModelServiceStats stats = one.model->service->stats();
+    all.stalled_seconds = std::max(all.stalled_seconds, engine.stalled_seconds);
+    if (engine.failure && !all.error) all.error = engine.failure->message;
+    all.writes_waiting += stats.writes.tasks;
+    all.writes_dropped += stats.writes.dropped;
+    all.reads_waiting += stats.reads.tasks;
+  }
+  return all;
+}
 
 // The client's own name for a request, if it is one, else a new one.
 std::string RequestIdOf(const HttpRequest& head) {
@@ -218,12 +261,18 @@ std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shar
     if (service == nullptr) throw ApiError{503, "the model is being loaded"};
     admission.body = endpoint.body;
     admission.body_bytes = endpoint.body == Admission::Body::kInFile ? options_.import_bytes : options_.body_bytes;
-    const auto prepare = [this, visit, service, &endpoint, &tenant, parameters](
-                             const HttpRequest& whole, const Wake& wake, const std::function<bool()>& is_abandoned) {
-      return AnswerOrError(visit->caller.path, [&] {
-        return endpoint.answer(
-            {whole, wake, service, metrics_, tenant, room_, spool_, fields_, *parameters, is_abandoned});
+    const auto held = std::make_shared<HeldModel>();
+    const auto prepare = [this, visit, service, &endpoint, &tenant, parameters, held](
+                             const HttpRequest& whole, const Wake& wake, const std::function<bool()>& is_abandoned,
+                             const std::function<void()>& again) {
+      Answer answer = AnswerOrError(visit->caller.path, [&] {
+        return AnswerWhenLoaded(
+            endpoint,
+            {whole, wake, service, metrics_, tenant, room_, spool_, fields_, *held, *parameters, is_abandoned}, held,
+            again);
       });
+      if (answer != nullptr) *held = nullptr;  // an answer keeps what it needs
+      return answer;
     };
     admission.begin = [this, visit, &tenant, prepare](HttpRequest request, const Wake& wake) {
       return Finish(*visit, [&] { return preparation_.Begin(tenant.name, std::move(request), wake, prepare); });
@@ -306,18 +355,21 @@ void Router::AuthorizeMetrics(const HttpRequest& head, const Visit& visit) {
 std::unique_ptr<Exchange> Router::Health(bool is_stranger) const {
   const auto service = this->service();
   if (service == nullptr) return std::make_unique<WholeAnswer>("{\"status\":\"loading\"}", HttpHead{503});
-  const LoopHealth engine = service->model().health();
+  const std::vector<ModelStatus> models = service->models().List();
+  const EngineHealth engine = HealthOf(models);
   const bool is_stalled = engine.stalled_seconds > options_.stall_seconds;
-  Json health = {{"status", engine.failure ? "failing" : is_stalled ? "stalled" : "ok"}};
-  const HttpHead head = {is_stalled || engine.failure ? 503 : 200};
+  Json health = {{"status", engine.error ? "failing" : is_stalled ? "stalled" : "ok"}};
+  const HttpHead head = {is_stalled || engine.error ? 503 : 200};
   if (is_stranger) return std::make_unique<WholeAnswer>(Dump(health), head);
-  health["model"] = service->model().served().name;
+  health["model"] = models[0].name;
+  if (models.size() > 1) {
+    for (const ModelStatus& one : models) health["models"][one.name] = StateName(one.state);
+  }
   health["engine"] = {{"stalled_seconds", engine.stalled_seconds}};
-  if (engine.failure) health["engine"]["error"] = engine.failure->message;
-  const ModelServiceStats stats = service->model().stats();
-  health["stores"] = {{"writes_waiting", stats.writes.tasks},
-                      {"writes_dropped", stats.writes.dropped},
-                      {"reads_waiting", stats.reads.tasks}};
+  if (engine.error) health["engine"]["error"] = *engine.error;
+  health["stores"] = {{"writes_waiting", engine.writes_waiting},
+                      {"writes_dropped", engine.writes_dropped},
+                      {"reads_waiting", engine.reads_waiting}};
   std::map<std::string, bool> answers;
   if (options_.more_stores) options_.more_stores(answers);
   for (const auto& [store, does_answer] : answers) health["stores"][store] = does_answer ? "up" : "down";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <vector>
 
 namespace skald::serve {
 namespace {
@@ -23,11 +24,28 @@ void WriteHead(std::string_view name, std::string_view type, std::string_view he
   }
 }
 
+// A label's value.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return escaped;
+}
+
 }  // namespace
 
 void WriteMetric(std::string_view name, std::string_view type, std::string_view help, double value, std::string& out) {
+  WriteMetric(name, type, help, std::vector<ModelValue>{{{}, value}}, out);
+}
+
+void WriteMetric(std::string_view name, std::string_view type, std::string_view help,
+                 std::span<const ModelValue> values, std::string& out) {
   WriteHead(name, type, help, out);
-  out += std::string(name) + " " + Number(value) + "\n";
+  for (const auto& [model, value] : values) {
+    out += std::string(name) + (model.empty() ? "" : "{model=\"" + Escaped(model) + "\"}") + " " + Number(value) + "\n";
+  }
 }
 
 void Histogram::Observe(double seconds) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,16 @@ class Metrics {
 
 // Appends one value with its type, "counter" or "gauge", and what it is.
 void WriteMetric(std::string_view name, std::string_view type, std::string_view help, double value, std::string& out);
+
+// The value that is one model's; the model is not told if its name is empty.
+struct ModelValue {
+  std::string model;
+  double value;
+};
+
+// The same for a value of each model.
+void WriteMetric(std::string_view name, std::string_view type, std::string_view help,
+                 std::span<const ModelValue> values, std::string& out);
 
 }  // namespace skald::serve
 

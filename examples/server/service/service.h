@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Service: a model at work, and what this server keeps beside it: conversations and responses, with what is counted. It
+// Service: the models of a server, and what it keeps beside them: conversations and responses, with what is counted. It
 // knows nothing of HTTP.
 
 #ifndef SKALD_EXAMPLES_SERVER_SERVICE_SERVICE_H_
@@ -11,30 +11,20 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "server/service/conversations.h"
-#include "skald/base/numbers/numeric.h"
-#include "skald/serving/model_service.h"
+#include "server/service/models/models.h"
 
 namespace skald::serve {
 
-// A name for the model alone, whatever its own name is.
+// A name for the first model, whatever its own name is.
 inline constexpr std::string_view kDefaultModel = "default";
 
-// Facts of the model that clients are told, beside its name and text.
-struct ModelFacts {
-  std::string family = {};       // as its files name it
-  uint64_t parameters = 0;       // numbers in all tensors
-  uint64_t bytes = 0;            // of them
-  DType type = DType::kBF16;     // of its matrices
-  uint32_t trained_context = 0;  // tokens of the texts that it learned from; 0: not known
-};
-
 struct ServiceOptions {
-  ModelFacts facts = {};
-  ModelServiceOptions model = {};
+  uint32_t most_running = 64;                // answers that a model computes at a time
   std::filesystem::path conversations = {};  // folder of what was said; empty: in memory
   ConversationLimits conversation_limits = {}, response_limits = {};
   Conversations::Tell tell = {};  // gets warnings for people
@@ -47,12 +37,10 @@ struct ServiceOptions {
 // Safe for concurrent calls.
 class Service {
  public:
-  // The objects that `options` and the model refer to must outlive it. Errors: those of ModelService, the folder's.
-  static Result<std::unique_ptr<Service>> Start(ServedModel model, const ServiceOptions& options);
+  // The objects that models refer to must outlive it. Errors: the folder's; an alias of no model.
+  static Result<std::unique_ptr<Service>> Start(std::unique_ptr<Models> models, const ServiceOptions& options);
 
-  ModelService& model() { return *model_; }
-  const ModelService& model() const { return *model_; }
-  const ModelFacts& facts() const { return facts_; }
+  Models& models() { return *models_; }
   uint32_t most_running() const { return most_running_; }  // answers at a time
   int64_t started() const { return started_; }             // Unix seconds
 
@@ -60,36 +48,35 @@ class Service {
   // The conversations of OpenAI's responses, by the responses' ids.
   Conversations& responses() { return *responses_; }
 
-  // The model that clients mean by a name, or null; valid as long as this. Where one model is served, that is it unless
-  // names are strict.
-  const NamedModel* FindModel(std::string_view name) const;
+  // The name, one of Models::names, of the model that clients mean by a name. If there is only one, any name is it
+  // unless names are strict.
+  std::optional<std::string> NameOf(std::string_view name) const;
 
   // A chat as the model is shown it: with the server's own system message, if it has none.
   Json WithSystem(const Json& messages) const;
 
   // Forgets how a deleted conversation was spelled and computed, but for what others of the tenant begin with too.
+  // Models that are not loaded have nothing of it in memory; what stores keep for them stays there.
   void Forget(const std::string& tenant, const Conversation& conversation);
 
   // Appends what there is to count, for Prometheus.
-  void WriteMetrics(std::string& out) const;
+  void WriteMetrics(std::string& out);
 
  private:
   Service(int64_t started, const ServiceOptions& options)
       : started_(started),
-        facts_(options.facts),
-        most_running_(options.model.max_running),
+        most_running_(options.most_running),
         has_strict_names_(options.has_strict_names),
         aliases_(options.aliases),
         system_(options.system) {}
 
   const int64_t started_;
-  const ModelFacts facts_;
   const uint32_t most_running_;
   const bool has_strict_names_;
   const std::map<std::string, std::string, std::less<>> aliases_;
   const std::string system_;
   std::unique_ptr<Conversations> conversations_, responses_;
-  std::unique_ptr<ModelService> model_;
+  std::unique_ptr<Models> models_;
 };
 
 }  // namespace skald::serve

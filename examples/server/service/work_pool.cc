@@ -3,6 +3,7 @@
 #include "server/service/work_pool.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "skald/base/threads/priority.h"
 
@@ -35,9 +36,17 @@ WorkPool::~WorkPool() {
 }
 
 bool WorkPool::Add(const std::string& tenant, Size size, Work work) {
+  return AddUpTo(options_.most_waiting, tenant, size, std::move(work));
+}
+
+bool WorkPool::AddAgain(const std::string& tenant, Size size, Work work) {
+  return AddUpTo(std::numeric_limits<size_t>::max(), tenant, size, std::move(work));
+}
+
+bool WorkPool::AddUpTo(size_t most_waiting, const std::string& tenant, Size size, Work work) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_stopping_ || waiting_ >= options_.most_waiting) return false;
+    if (is_stopping_ || waiting_ >= most_waiting) return false;
     (size == Size::kSmall ? small_ : large_).Add(tenant, std::move(work));
     ++waiting_;
   }

@@ -41,6 +41,8 @@ class WorkPool {
   // Puts `work` at the end of its tenant's queue. Returns false if as much work waits as the pool takes, or if the pool
   // has stopped.
   bool Add(const std::string& tenant, Size size, Work work);
+  // The same for work that was taken before and has waited elsewhere: however much waits, it is taken.
+  bool AddAgain(const std::string& tenant, Size size, Work work);
 
   // Pieces of work that wait or run.
   size_t size() const;
@@ -60,6 +62,7 @@ class WorkPool {
     std::deque<std::pair<std::string, std::deque<Work>>> tenants_;  // none without work, whose turn it is first
   };
 
+  bool AddUpTo(size_t most_waiting, const std::string& tenant, Size size, Work work);
   void Run(bool takes_large);
   bool HasWork(bool takes_large) const { return !small_.empty() || (takes_large && !large_.empty()); }
 

@@ -46,6 +46,8 @@ be running.)";
 inline constexpr const char* kServeFooter = R"(Examples:
   skald serve
   skald serve --model ~/qwen3-4b.gguf --port 8080 --state ~/.local/state/skald
+  skald serve --model chat=qwen3-4b.gguf --model embed=qwen3-embedding-0.6b
+  skald serve --models-dir ~/models --memory 16GB
   skald serve --model ~/llama-3.2-1b --host 0.0.0.0 --api-keys keys.txt \
       --certificate cert.pem --private-key key.pem
 Then a browser finds a chat page at http://127.0.0.1:8080, OpenAI's clients take
@@ -54,9 +56,10 @@ http://127.0.0.1:8080. With --state everything that was said and computed
 survives the program, whatever ends it; servers that share a --redis share what
 they computed. A line of --api-keys is KEY NAME [max_requests=N] [max_tokens=N]
 [max_priority=N]; each name has conversations and prompts of its own, and a fair
-share of the time. A request's "model" chooses an --adapter by its name. GET /health says
-whether the model is loaded, /metrics is for Prometheus. SIGTERM lets answers
-end, for --grace seconds; to mpirun send SIGUSR1.)";
+share of the time. A request's "model" chooses one of several models, or an
+--adapter, by its name; POST /models/load and /models/unload load and put away.
+GET /health says whether the model is loaded, /metrics is for Prometheus. SIGTERM
+lets answers end, for --grace seconds; to mpirun send SIGUSR1.)";
 
 inline constexpr const char* kInspectFooter = R"(Examples:
   skald inspect tinyllama-1.1b-chat.gguf

@@ -48,12 +48,15 @@ LogitBias ParseLogitBias(const std::string& text) {
   throw CLI::ValidationError("--logit-bias", "expected ID=VALUE, got " + text);
 }
 
-void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
+CLI::Option* AddModelPath(CLI::App& command, Options& options) {
+  return command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
+      ->type_name("PATH")
+      ->group("Model");
+}
+
+// `path` is the option that names the model's path.
+void AddModelOptions(CLI::App& command, CLI::Option* path, const char* default_template, Options& options) {
   const char* const group = "Model";
-  CLI::Option* const path =
-      command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
-          ->type_name("PATH")
-          ->group(group);
   AddHub(command, path, options);
   command
       .add_option("--tokenizer", options.tokenizer,
@@ -301,7 +304,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
 
   CLI::App& generate = *app.add_subcommand("generate", "Continue a text");
   AddTextOptions(generate, options);
-  AddModelOptions(generate, "none", options);
+  AddModelOptions(generate, AddModelPath(generate, options), "none", options);
   AddAdapterOption(generate, options);
   generate.footer(kGenerateFooter);
 
@@ -323,7 +326,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->type_name("NAME=JSON")
       ->type_size(1)
       ->group("Prompt");
-  AddModelOptions(chat, "what the model suggests", options);
+  AddModelOptions(chat, AddModelPath(chat, options), "what the model suggests", options);
   AddTemplateOptions(chat, /*has_tools=*/false, options);
   AddAdapterOption(chat, options);
   chat.footer(kChatFooter);
@@ -356,8 +359,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddStoreOptions(store, options);
   store.footer(kStoreFooter);
 
-  CLI::App& serve = *app.add_subcommand("serve", "Serve a model over HTTP: OpenAI's and Anthropic's APIs, and a page");
-  AddModelOptions(serve, "what the model suggests", options);
+  CLI::App& serve = *app.add_subcommand("serve", "Serve models over HTTP: OpenAI's and Anthropic's APIs, and a page");
+  AddModelOptions(serve, AddServedModels(serve, options), "what the model suggests", options);
   AddTemplateOptions(serve, /*has_tools=*/true, options);
   AddServeOptions(serve, options);
   serve.add_option("--system", options.system, "What the model is told in chats that do not tell it anything")
@@ -366,7 +369,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddSamplerOptions(serve, options);
   AddLoadOptions(serve, options);
   AddRanks(serve, options, "Running");
-  AddRuntimeOptions(serve, "a quarter of the machine's memory", options);
+  AddRuntimeOptions(serve, "a quarter of the machine's memory; for each of several models\nan eighth of --memory",
+                    options);
   serve.footer(kServeFooter);
   AddDocumentCommands(app);
 

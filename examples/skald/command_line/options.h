@@ -63,7 +63,10 @@ struct BenchOptions {
 struct ServeOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8080;
-  std::string model_name;                                               // by which clients call it; empty: its own
+  std::vector<std::pair<std::string, std::filesystem::path>> models;    // names and models; empty: Options::model
+  std::filesystem::path models_dir;                                     // folder of more models; empty: none
+  std::optional<uint64_t> memory;                                       // bytes of all models
+  std::string model_name;                                               // of the first one; empty: its own
   std::vector<std::pair<std::string, std::string>> aliases;             // other names of models
   std::string log_format;                                               // of the access log; empty: none
   bool has_strict_names = false;                                        // others are refused, if it is alone too

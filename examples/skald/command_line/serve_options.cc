@@ -2,9 +2,13 @@
 
 #include "command_line/serve_options.h"
 
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "command_line/option_checks.h"
 
@@ -185,7 +189,21 @@ void AddStateOptions(CLI::App& command, Options& options) {
 
 void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {
   const char* const group = "Model";
-  command.add_option("--model-name", serve.model_name, "What clients call the model (default: its own name)")
+  command
+      .add_option("--models-dir", serve.models_dir,
+                  "Folder whose models are served too, under their file names:\nfolders, GGUF and packed files")
+      ->check(CLI::ExistingDirectory)
+      ->type_name("DIR")
+      ->group(group);
+  command
+      .add_option("--memory", serve.memory,
+                  "The most that all models take, weights and caches: those\nthat were used longest ago are put away "
+                  "(default: no limit for\none; for several three quarters of the machine's memory)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(Within(1, kUnlimited - 1))
+      ->type_name("SIZE")
+      ->group(group);
+  command.add_option("--model-name", serve.model_name, "What clients call the first model (default: its own name)")
       ->type_name("NAME")
       ->group(group);
   command
@@ -259,7 +277,31 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
       ->group(group);
 }
 
+// Takes NAME=PATH apart; a path that is there may have a '=' too.
+std::pair<std::string, std::filesystem::path> ParseNamedPath(const std::string& text) {
+  const size_t equals = text.find('=');
+  std::error_code ignored;
+  if (equals == 0 || equals == text.npos || std::filesystem::exists(text, ignored)) return {"", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 }  // namespace
+
+CLI::Option* AddServedModels(CLI::App& command, Options& options) {
+  return command
+      .add_option_function<std::vector<std::string>>(
+          "-m,--model",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) options.serve.models.push_back(ParseNamedPath(text));
+            options.model = options.serve.models[0].second;
+          },
+          "Folder or file with the model (default: the demo model).\nRepeatable: each of several is loaded when "
+          "clients "
+          "ask for its\nname, and the first one where they name none")
+      ->type_name("[NAME=]PATH")
+      ->type_size(1)
+      ->group("Model");
+}
 
 void AddServeOptions(CLI::App& command, Options& options) {
   AddNamedModelOptions(command, options.serve);

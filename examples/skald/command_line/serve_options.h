@@ -11,6 +11,9 @@
 
 namespace skald::program {
 
+// Adds the option that names the models, one or more.
+CLI::Option* AddServedModels(CLI::App& command, Options& options);
+
 void AddServeOptions(CLI::App& command, Options& options);
 
 }  // namespace skald::program

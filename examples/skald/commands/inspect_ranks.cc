@@ -9,54 +9,34 @@
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
-#include <vector>
+#include <system_error>
+#include <utility>
 
 #include "model_files/known_models.h"
-#include "skald/model/load.h"
-#include "skald/model/load_any.h"
+#include "model_files/load_shape.h"
 #include "skald/model/rank_memory.h"
-#include "skald/weights/files/checkpoint.h"
 #include "skald/weights/opened/opened_model.h"
-#include "skald/weights/packed_files/packed_file.h"
 
 namespace skald::program {
 namespace {
 
-// The sizes of a load, without loading.
-struct Weights {
-  ModelSpec spec;
-  std::vector<DType> types;  // of the matrices
-};
-
-Result<Weights> OfPacked(const PackedFile& file, ModelSpec spec) {
-  Weights weights{std::move(spec), {}};
-  for (const PackedParameter& parameter : file.table().parameters) {
-    if (parameter.cols != 0) weights.types.push_back(static_cast<DType>(parameter.dtype));
-  }
-  if (weights.types.size() == MatrixTypes(weights.spec, DType::kBF16).size()) return weights;
-  return Fail(ErrorCode::kDataLoss, file.path().string() + ": its parameters are not those of the model that it names");
-}
-
 // Of a path, or of the shape of one of the known models.
-Result<Weights> FindWeights(const Options& options) {
+Result<LoadShape> FindShape(const Options& options) {
   const DType type = options.weight_type.value_or(DType::kBF16);
   std::error_code ignored;
-  if (!std::filesystem::exists(options.model, ignored)) {
-    SKALD_ASSIGN(auto spec, FindModelByName(options.model.native()));
-    return Weights{spec, MatrixTypes(spec, type)};
+  if (std::filesystem::exists(options.model, ignored)) {
+    SKALD_ASSIGN(const auto model, OpenedModel::Open(options.model));
+    return ShapeOfLoad(model, type);
   }
-  SKALD_ASSIGN(const auto model, OpenedModel::Open(options.model));
-  SKALD_ASSIGN(auto described, DescribeModel(model));
-  if (model.packed() != nullptr) return OfPacked(*model.packed(), std::move(described.spec));
-  SKALD_ASSIGN(const auto checkpoint, model.checkpoint());
-  SKALD_ASSIGN(auto types, TypesOfMatrices(*checkpoint, described.spec, type));
-  return Weights{std::move(described.spec), std::move(types)};
+  SKALD_ASSIGN(auto spec, FindModelByName(options.model.native()));
+  auto types = MatrixTypes(spec, type);
+  return LoadShape{std::move(spec), std::move(types)};
 }
 
 }  // namespace
 
 Result<int> RunInspectRanks(const Options& options) {
-  SKALD_ASSIGN(const auto weights, FindWeights(options));
+  SKALD_ASSIGN(const auto weights, FindShape(options));
   RuntimeConfig runtime = options.runtime;
   const uint32_t tokens = options.inspect_tokens;
   runtime.max_tokens = std::max(runtime.max_tokens, tokens);

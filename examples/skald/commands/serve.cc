@@ -4,8 +4,6 @@
 
 #ifdef SKALD_HAS_SERVER
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,12 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/bench_measure.h"
-#include "conversation/program_model.h"
-#include "conversation/state_identity.h"
-#include "model_files/known_models.h"
-#include "model_files/model_text.h"
-#include "ranks/rank_job.h"
+#include "served/served_models.h"
 #include "server/api/router.h"
 #include "server/http/http_server.h"
 #include "server/http/limits/descriptors.h"
@@ -31,9 +24,7 @@
 #include "server/http/spool.h"
 #include "server/service/service.h"
 #include "server/service/state/state_lock.h"
-#include "setup.h"
 #include "skald/base/files/small_file.h"
-#include "skald/serving/served_model.h"
 #include "skald/store/backends/authenticated_store.h"
 #include "skald/store/backends/directory_store.h"
 #ifdef SKALD_HAS_REDIS
@@ -128,79 +119,6 @@ Result<void> OpenStores(const Options& options, Stores& stores) {
   return serve.store_key.empty() ? Result<void>() : Authenticate(serve.store_key, stores);
 }
 
-// A quarter of the machine's memory, unless the user says how much.
-uint64_t CacheBytes(const RuntimeConfig& runtime) {
-  if (runtime.cache_bytes != kUnlimited) return runtime.cache_bytes;
-  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page_bytes <= 0) return uint64_t{4} << 30;
-  return static_cast<uint64_t>(pages) / 4 * static_cast<uint64_t>(page_bytes);
-}
-
-RuntimeConfig ServedRuntime(const Options& options, const ModelInfo& info) {
-  const uint64_t cache_bytes = CacheBytes(options.runtime);
-  RuntimeConfig runtime = ConversationRuntime(info, options.runtime, cache_bytes);
-  runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
-  runtime.cache_bytes = cache_bytes;
-  if (options.serve.prompt_lookup) runtime.rewind_tokens = 8;
-  return runtime;
-}
-
-// The adapters of a model that clients call `model_name`.
-Result<std::vector<NamedAdapter>> LoadAdapters(const ServeOptions& options, const std::string& model_name,
-                                               const ModelSpec& spec, const RankShare& share) {
-  std::vector<NamedAdapter> all;
-  for (const auto& [name, path] : options.adapters) {
-    if (name == serve::kDefaultModel) {
-      return Fail(ErrorCode::kInvalidArgument, "--adapter: '" + name + "' is the name of another model");
-    }
-    auto adapter = OpenAdapter(path, spec, share);
-    if (!adapter) return Annotate("--adapter " + name, adapter);
-    all.push_back({name, *std::move(adapter)});
-  }
-  if (auto different = CheckAdapters(model_name, all); !different) return Annotate("--adapter", different);
-  return all;
-}
-
-serve::ModelFacts FactsOf(const ModelInfo& info, const ProgramModel& model) {
-  uint64_t bytes = 0;
-  for (const auto& array : ArraysOf(model)) bytes += array.size();
-  return {.family = info.family,
-          .parameters = CountParameters(model),
-          .bytes = bytes,
-          .type = info.weight_type,
-          .trained_context = info.trained_context};
-}
-
-// Weights, tokenizer, template and advice, as a model to serve, and the facts of it.
-Result<ServedModel> LoadServedModel(const Options& options, serve::ModelFacts& facts) {
-  SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
-  SKALD_ASSIGN(auto text, OpenText(options, info));
-  const std::string name = options.serve.model_name.empty() ? info.name : options.serve.model_name;
-  SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, name, info.spec, ShareOf(options.ranks)));
-  SKALD_ASSIGN(auto weights, LoadWeights(options, info));
-  const std::shared_ptr<const ProgramModel> model = std::move(weights);
-  facts = FactsOf(info, *model);
-  SKALD_ASSIGN(auto pool, model->CreatePool(ServedRuntime(options, info)));
-  SKALD_ASSIGN(auto identity, IdentityOf(options, info.model, {}));
-  return ServedModel{.name = name,
-                     .owner = model,
-                     .model = *model,
-                     .model_dim = info.spec.model_dim,
-                     .text = std::move(text),
-                     .pool = std::move(pool),
-                     .identity = std::move(identity),
-                     .adapters = std::move(adapters)};
-}
-
-PolicyOptions PolicyOf(const std::string& name) {
-  PolicyOptions policy;
-  policy.policy = name == "fair"       ? Policy::kFairShare
-                  : name == "priority" ? Policy::kPriority
-                  : name == "shortest" ? Policy::kShortestFirst
-                                       : Policy::kFirstCome;
-  return policy;
-}
-
 serve::ConversationLimits LimitsOf(const ServeOptions& options, std::optional<uint64_t> bytes, uint64_t seconds) {
   constexpr uint64_t kInMemory = 100'000'000, kInFolder = 1'000'000'000;
   serve::ConversationLimits limits;
@@ -210,14 +128,9 @@ serve::ConversationLimits LimitsOf(const ServeOptions& options, std::optional<ui
 }
 
 Result<std::shared_ptr<serve::Service>> StartService(const Options& options, const Stores& stores) {
+  SKALD_ASSIGN(auto models, StartModels(options, stores.all));
   serve::ServiceOptions service;
-  SKALD_ASSIGN(auto model, LoadServedModel(options, service.facts));
-  service.model.workspace = options.workspace;
-  service.model.max_running = options.serve.users;
-  if (options.serve.step_ms > 0) service.model.step_seconds = options.serve.step_ms / 1000;
-  service.model.policy = PolicyOf(options.serve.policy);
-  service.model.prompt_lookup = options.serve.prompt_lookup;
-  service.model.stores = stores.all;
+  service.most_running = options.serve.users;
   if (!options.serve.state.empty()) service.conversations = options.serve.state / "conversations";
   service.conversation_limits =
       LimitsOf(options.serve, options.serve.conversation_bytes, options.serve.conversation_seconds);
@@ -227,8 +140,23 @@ Result<std::shared_ptr<serve::Service>> StartService(const Options& options, con
   service.has_strict_names = options.serve.has_strict_names;
   service.aliases = {options.serve.aliases.begin(), options.serve.aliases.end()};
   service.system = options.system;
-  SKALD_ASSIGN(auto started, serve::Service::Start(std::move(model), service));
+  SKALD_ASSIGN(auto started, serve::Service::Start(std::move(models), service));
   return std::shared_ptr<serve::Service>(std::move(started));
+}
+
+// A line of the log on the models that are served.
+std::string DescribeService(serve::Service& service, const std::string& url) {
+  serve::Models& models = service.models();
+  const std::vector<serve::ModelStatus> list = models.List();
+  if (list.size() == 1 && list[0].model != nullptr) {
+    return "serving " + list[0].name + " at " + url + " with a context of " +
+           std::to_string(list[0].model->service->context()) + " tokens; --max-context sets it";
+  }
+  std::string names;
+  for (const serve::ModelStatus& one : list) names += (names.empty() ? "" : ", ") + one.name;
+  return "serving " + std::to_string(list.size()) + " models at " + url +
+         ", each loaded when it is asked for, within " + std::to_string(models.stats().limit / 1'000'000) +
+         " MB: " + names;
 }
 
 void WriteStoreMetrics(const Stores& stores, std::string& out) {
@@ -348,20 +276,19 @@ Result<int> RunServe(const Options& options) {
                                       http, [&router](const serve::HttpRequest& head) { return router.Admit(head); }));
   const std::string url = std::string(wanted.certificate.empty() ? "http" : "https") + "://" + wanted.host + ":" +
                           std::to_string(server->port());
-  Note("listening at " + url + "; the model is being loaded");
+  if (!HasSeveralModels(options)) Note("listening at " + url + "; the model is being loaded");
   SKALD_ASSIGN(auto started, StartService(options, stores));
   service = std::move(started);
   SKALD_TRY(CatchSignals());
   router.SetService(service);
-  Note("serving " + service->model().served().name + " at " + url + " with a context of " +
-       std::to_string(service->model().context()) + " tokens; --max-context sets it");
+  Note(DescribeService(*service, url));
   constexpr int kNoDescriptor = -1;
   (void)WaitForInput(kNoDescriptor);  // for a signal
   Note("ending: answers have " + std::to_string(wanted.grace_seconds) + " seconds");
   server->Stop(std::chrono::seconds(wanted.grace_seconds));
-  const bool is_idle = router.StopPreparing(std::chrono::milliseconds(100));
-  service->model().Stop(std::chrono::milliseconds(0));
-  // A thread in the middle of a long text cannot be told to end, and no client waits for it.
+  bool is_idle = router.StopPreparing(std::chrono::milliseconds(100));
+  is_idle &= service->models().Stop(std::chrono::milliseconds(100));
+  // A thread in the middle of a long text, or of a load, cannot be told to end, and no client waits for it.
   if (!is_idle) std::_Exit(0);
   return 0;
 }

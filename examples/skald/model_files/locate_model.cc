@@ -56,6 +56,9 @@ Result<std::filesystem::path> LocateModel(const Options& options) {
   for (const auto& path : options.bench.models) {
     SKALD_TRY(RefuseName(path));
   }
+  for (const auto& [name, path] : options.serve.models) {
+    SKALD_TRY(RefuseName(path));
+  }
   return options.model;
 }
 

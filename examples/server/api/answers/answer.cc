@@ -52,17 +52,16 @@ class ReadyPrompts {
 
 // Requests that were submitted. They are cancelled with it, unless they have come to their ends.
 struct Submitted {
-  Submitted(std::shared_ptr<Service> to, size_t prompts)
-      : service(std::move(to)), ready(std::make_shared<ReadyPrompts>(prompts)) {}
+  Submitted(ModelLease to, size_t prompts) : model(std::move(to)), ready(std::make_shared<ReadyPrompts>(prompts)) {}
   Submitted(Submitted&&) = default;
   Submitted& operator=(Submitted&&) = delete;
   ~Submitted() {
     for (const EngineLoop::Ticket& ticket : tickets) {
-      if (!ticket.inbox->is_finished()) service->model().Cancel(ticket.number);
+      if (!ticket.inbox->is_finished()) model->service->Cancel(ticket.number);
     }
   }
 
-  std::shared_ptr<Service> service;
+  ModelLease model;
   std::vector<EngineLoop::Ticket> tickets = {};  // of the prompts
   std::shared_ptr<ReadyPrompts> ready;
 };
@@ -268,7 +267,7 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> req
   std::array<CountedAnswers, 2> counted = CountAnswers(call, answers);
   uint64_t prompt_tokens = 0;
   const bool is_silent = requests[0].max_tokens == 0u;
-  Submitted submitted(call.service, requests.size());
+  Submitted submitted(call.lease(), requests.size());
   for (Request& request : requests) {
     call.StopIfAbandoned();
     request.tenant = call.tenant.name;
@@ -279,14 +278,13 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> req
     if (is_silent) request.max_tokens = 1;
     // Clients that do not know the size of the context ask for more than it has: an answer ends when the context is
     // full.
-    if (request.max_tokens && tokens + *request.max_tokens > call.service->model().context())
-      request.max_tokens.reset();
+    if (request.max_tokens && tokens + *request.max_tokens > call.model().context()) request.max_tokens.reset();
     const auto prompt = static_cast<uint32_t>(submitted.tickets.size());
     const auto on_event = [prompt, ready = submitted.ready, wake = call.wake] {
       ready->Add(prompt);
       wake();
     };
-    auto ticket = call.service->model().Submit(std::move(request), on_event);
+    auto ticket = call.model().Submit(std::move(request), on_event);
     if (!ticket) throw ApiErrorOf(ticket.error());
     submitted.tickets.push_back(*std::move(ticket));
   }

@@ -27,13 +27,13 @@ Json ShownMessages(const Service& service, const ChatCall& call, const Json& mes
 }
 
 // The whole chat, as the template takes it.
-Chat ChatOf(const Service& service, const ChatCall& call) {
+Chat ChatOf(const Call& of, const ChatCall& call) {
   Chat chat;
-  TreeOf(chat.messages) = ShownMessages(service, call, call.messages);
+  TreeOf(chat.messages) = ShownMessages(*of.service, call, call.messages);
   if (!call.tools.tools.empty()) TreeOf(chat.tools) = ToolsForTemplate(call.tools);
   TreeOf(chat.variables) = call.variables;
   if (!call.documents.is_null()) TreeOf(chat.documents) = call.documents;
-  chat.tools_are_text = service.model().served().text.output.tools == ToolForm::kJson;
+  chat.tools_are_text = of.model().served().text.output.tools == ToolForm::kJson;
   chat.continue_final_message = call.continues;
   chat.add_generation_prompt = call.add_generation_prompt;
   chat.options = RenderOptionsNow();
@@ -42,7 +42,7 @@ Chat ChatOf(const Service& service, const ChatCall& call) {
 
 // The ids of a chat, whose messages become those that the template takes.
 std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat, Chat& whole) {
-  ModelService& model = call.service->model();
+  ModelService& model = call.model();
   call.StopIfAbandoned();
   const std::string salt = chat.salt.value_or(call.tenant.name);
   auto ids = EncodePrompt(model.served().text, whole, model.transcripts(), salt);
@@ -63,8 +63,8 @@ std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat, Chat& whol
 // Gives the request the chat's prompt, and the positions from which other chats are likely to go on. Thrown: that it is
 // certain to have more tokens than fit.
 void SetPrompt(const Call& call, const ChatCall& chat, Request& request) {
-  const ModelService& model = call.service->model();
-  Chat whole = ChatOf(*call.service, chat);
+  const ModelService& model = call.model();
+  Chat whole = ChatOf(call, chat);
   whole.most_ids = model.context();
   request.prompt = PromptOf(call, chat, whole);
   call.StopIfAbandoned();
@@ -80,16 +80,16 @@ std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& ch
     if (begins_thinking) {
       throw ApiError{400, "'" + form.field + "' has no room for the thought that the prompt begins", form.field};
     }
-    return Take(call.service->model().FilterOfGrammar(*form.grammar), form.field);
+    return Take(call.model().FilterOfGrammar(*form.grammar), form.field);
   }
   AnswerRules rules = {.tools = chat.tools, .begins_thinking = begins_thinking};
   if (form.schema) rules.schema = form.schema->is_null() ? std::string() : Dump(*form.schema);
-  return Take(call.service->model().FilterOf(std::move(rules), request), form.schema ? form.field : "tools");
+  return Take(call.model().FilterOf(std::move(rules), request), form.schema ? form.field : "tools");
 }
 
 void CheckTools(const Call& call, const ChatCall& chat) {
   if (chat.tools.tools.empty()) return;
-  const ToolForm form = call.service->model().served().text.output.tools;
+  const ToolForm form = call.model().served().text.output.tools;
   if (form == ToolForm::kUnknown) {
     throw ApiError{400, "this model's chat template writes tool calls in a form that is not known: see --tool-format",
                    "tools"};
@@ -126,8 +126,8 @@ void SetTitle(Conversation& conversation) {
 }
 
 // Remembers what was said, and how it was spelled. Thrown: what the conversation refuses; then nothing is remembered.
-void Remember(Service& service, const std::string& tenant, const ChatCall& chat, std::span<const int32_t> prompt,
-              const std::vector<Choice>& choices, Turn* turn) {
+void Remember(const Service& service, ModelService& model, const std::string& tenant, const ChatCall& chat,
+              std::span<const int32_t> prompt, const std::vector<Choice>& choices, Turn* turn) {
   const Choice& choice = choices[0];
   Json messages = chat.messages;
   std::vector<std::string> writers = chat.writers;
@@ -155,7 +155,7 @@ void Remember(Service& service, const std::string& tenant, const ChatCall& chat,
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
   for (const SampledToken& token : choice.tokens) ids.push_back(token.id);
   const JsonValue shown = JsonValueOf(ShownMessages(service, chat, messages));
-  service.model().transcripts().Remember(shown, chat.salt.value_or(tenant), ids);
+  model.transcripts().Remember(shown, chat.salt.value_or(tenant), ids);
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   request.adapter = chat.model.adapter;
   request.salt = chat.salt;
   SetPrompt(call, chat, request);
-  const ModelText& text = call.service->model().served().text;
+  const ModelText& text = call.model().served().text;
   const bool begins_thinking = BeginsThinking(text.tokenizer, text.output, request.prompt);
   request.filter = FilterOf(call, chat, request, begins_thinking);
   SetLeastTokens(chat.least_tokens, call, request);
@@ -190,9 +190,9 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   if (conversation) {
     turn = std::make_shared<Turn>(call.service, call.tenant.name, *std::move(conversation), chat.messages);
   }
-  const auto on_end = [service = call.service, tenant = call.tenant.name, chat = std::move(chat),
+  const auto on_end = [service = call.service, model = call.lease(), tenant = call.tenant.name, chat = std::move(chat),
                        prompt = request.prompt, turn](const std::vector<Choice>& choices) {
-    Remember(*service, tenant, chat, prompt, choices, turn.get());
+    Remember(*service, *model->service, tenant, chat, prompt, choices, turn.get());
   };
   std::vector<Request> requests;
   requests.push_back(std::move(request));
@@ -203,7 +203,7 @@ size_t CountPromptTokens(const Call& call, ChatCall chat) {
   CheckTools(call, chat);
   Continue(call, chat);
   if (chat.messages.empty()) throw ApiError{400, "there are no messages", chat.path};
-  Chat whole = ChatOf(*call.service, chat);
+  Chat whole = ChatOf(call, chat);
   return PromptOf(call, chat, whole).size();
 }
 
@@ -213,8 +213,8 @@ bool ReadThinking(JsonReader& thinking) {
 
 std::string RenderPrompt(const Call& call, const ChatCall& chat) {
   CheckTools(call, chat);
-  const ModelText& text = call.service->model().served().text;
-  return Take(RenderChat(text.tokenizer, text.chat_template, ChatOf(*call.service, chat)), chat.path).text();
+  const ModelText& text = call.model().served().text;
+  return Take(RenderChat(text.tokenizer, text.chat_template, ChatOf(call, chat)), chat.path).text();
 }
 
 }  // namespace skald::serve

@@ -123,7 +123,7 @@ struct LlamaCppRequest {
 LlamaCppRequest ReadRequest(JsonReader& reader, const Call& call) {
   const NamedModel& model = ReadModel(reader, call);
   LlamaCppRequest read = {.request = {},
-                          .form = {.model = model.name, .tokenizer = call.service->model().served().text.tokenizer}};
+                          .form = {.model = model.name, .tokenizer = call.model().served().text.tokenizer}};
   // Not in the braces above: where it throws there, g++ 12 destroys the form twice.
   read.is_stream = reader.Bool("stream").value_or(false);
   Request& request = read.request;
@@ -131,7 +131,7 @@ LlamaCppRequest ReadRequest(JsonReader& reader, const Call& call) {
   request.adapter = model.adapter;
   if (const auto top = reader.Integer("n_probs", 0, 20); top && *top > 0) {
     request.sampler.num_logprobs = static_cast<size_t>(*top);
-    read.form.vocabulary = Take(call.service->model().NamedVocabulary());
+    read.form.vocabulary = Take(call.model().NamedVocabulary());
   }
   read.form.with_tokens = reader.Bool("return_tokens").value_or(false);
   read.form.with_timings = reader.Bool("timings_per_token").value_or(false);

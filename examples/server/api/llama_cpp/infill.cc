@@ -87,7 +87,7 @@ std::optional<InfillMarks> FindInfillMarks(const Tokenizer& tokenizer) {
 }
 
 std::vector<int32_t> InfillPrompt(const Call& call, const InfillTexts& texts, std::string_view name, Request& request) {
-  const Tokenizer& tokenizer = call.service->model().served().text.tokenizer;
+  const Tokenizer& tokenizer = call.model().served().text.tokenizer;
   const auto marks = FindInfillMarks(tokenizer);
   if (!marks) {
     throw ApiError{400, "this model cannot fill in the middle: its tokenizer has no marks for that", std::string(name),

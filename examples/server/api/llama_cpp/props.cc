@@ -25,15 +25,16 @@ std::string PieceOf(const Tokenizer& tokenizer, std::optional<int32_t> id) {
 }  // namespace
 
 Answer LlamaCppProps(const Call& call) {
-  const ModelService& model = call.service->model();
+  const std::string& name = ModelOfQuery(call).name;
+  const ModelService& model = call.model();
   const ModelText& text = model.served().text;
   const auto built = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." + std::to_string(SKALD_VERSION_MINOR) + "." +
                      std::to_string(SKALD_VERSION_PATCH);
   return JsonAnswer(
       {{"default_generation_settings", {{"n_ctx", model.context()}, {"params", SettingsJson(text.sampler)}}},
        {"total_slots", call.service->most_running()},
-       {"model_alias", model.served().name},
-       {"model_path", model.served().name},  // its path is not told
+       {"model_alias", name},
+       {"model_path", name},  // its path is not told
        {"modalities", {{"vision", false}, {"audio", false}}},
        {"chat_template", text.chat_template.source()},
        {"bos_token", PieceOf(text.tokenizer, text.tokenizer.bos_id())},
@@ -44,14 +45,15 @@ Answer LlamaCppProps(const Call& call) {
 // A slot is the place of an answer that is being computed. Answers do not keep theirs, so a slot says only whether it
 // is taken.
 Answer LlamaCppSlots(const Call& call) {
-  const uint64_t running = call.service->model().stats().engine.running;
+  (void)ModelOfQuery(call);
+  const uint64_t running = call.model().stats().engine.running;
   const uint32_t most = call.service->most_running();
   if (running >= most && call.http.query.find("fail_on_no_slot=1") != std::string::npos) {
     throw ApiError{503, "no slot is free"};
   }
   Json slots = Json::array();
   for (uint32_t i = 0; i < most; ++i) {
-    slots.push_back({{"id", i}, {"n_ctx", call.service->model().context()}, {"is_processing", i < running}});
+    slots.push_back({{"id", i}, {"n_ctx", call.model().context()}, {"is_processing", i < running}});
   }
   return JsonAnswer(slots);
 }

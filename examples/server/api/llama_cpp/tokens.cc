@@ -36,16 +36,15 @@ Answer Tokenize(const Call& call) {
   const bool with_pieces = reader.Bool("with_pieces").value_or(false);
   (void)ReadModel(reader, call);
   reader.Finish();
-  const Tokenizer& tokenizer = call.service->model().served().text.tokenizer;
+  const Tokenizer& tokenizer = call.model().served().text.tokenizer;
   const auto ids = Take(tokenizer.Encode(text, parse_special ? ParseSpecial::kYes : ParseSpecial::kNo,
                                          add_special ? AddSpecial::kYes : AddSpecial::kNo));
   Json tokens = Json::array();
   for (const int32_t id : ids) {
     tokens.push_back(with_pieces ? Json{{"id", id}, {"piece", PieceJson(tokenizer, id)}} : Json(id));
   }
-  return JsonAnswer(
-      {{"tokens", std::move(tokens)}, {"count", ids.size()}, {"max_model_len", call.service->model().context()}},
-      *reader.notes());
+  return JsonAnswer({{"tokens", std::move(tokens)}, {"count", ids.size()}, {"max_model_len", call.model().context()}},
+                    *reader.notes());
 }
 
 Answer Detokenize(const Call& call) {
@@ -60,16 +59,17 @@ Answer Detokenize(const Call& call) {
     }
     ids.push_back(id.get<int32_t>());
   }
-  const Tokenizer& tokenizer = call.service->model().served().text.tokenizer;
+  const Tokenizer& tokenizer = call.model().served().text.tokenizer;
   const std::string text = Take(tokenizer.Decode(ids, SkipSpecial::kNo), "tokens");
   return JsonAnswer({{"content", text}, {"prompt", text}}, *reader.notes());
 }
 
 // In the names of tokenizer_config.json, as vLLM tells it.
 Answer TokenizerInfo(const Call& call) {
-  const ModelText& text = call.service->model().served().text;
+  (void)ModelOfQuery(call);
+  const ModelText& text = call.model().served().text;
   Json json = {{"tokenizer_class", "skald"},
-               {"model_max_length", call.service->model().context()},
+               {"model_max_length", call.model().context()},
                {"chat_template", text.chat_template.source()}};
   const std::pair<const char*, std::optional<int32_t>> tokens[] = {{"bos_token", text.tokenizer.bos_id()},
                                                                    {"eos_token", text.tokenizer.eos_id()},

@@ -91,7 +91,7 @@ Answer OllamaChat(const Call& call) {
   const Json* const given = reader.Array("messages");
   request.chat.tools = ReadTools(reader, kChatTools).list;
   reader.Finish();
-  if (given == nullptr || given->empty()) return JsonAnswer(LoadedJson(request), *reader.notes());
+  if (given == nullptr || given->empty()) return JsonAnswer(LoadedJson(call, request), *reader.notes());
   CallIds ids;
   Json messages = Json::array();
   for (size_t i = 0; i < given->size(); ++i) {

@@ -53,8 +53,7 @@ Answer Embed(const Call& call, const char* schema, const char* field, bool is_on
   const bool has_texts = given != nullptr && *given != "" && *given != Json::array();
   if (has_texts) texts = ReadEmbeddedTexts(reader, field, call);
   if (is_one && texts.size() > 1) reader.Fail(field, "one text");
-  const auto dimensions =
-      is_one ? std::nullopt : reader.Integer("dimensions", 1, call.service->model().served().model_dim);
+  const auto dimensions = is_one ? std::nullopt : reader.Integer("dimensions", 1, call.model().served().model_dim);
   reader.Finish();
   auto dialect = std::make_unique<OllamaEmbeddings>(TaggedName(model.name), static_cast<size_t>(dimensions.value_or(0)),
                                                     is_one, reader.notes()->ignored());

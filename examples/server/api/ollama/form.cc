@@ -143,7 +143,7 @@ const NamedModel& ReadOllamaModel(JsonReader& reader, const Call& call) {
   const auto older = reader.String("name");
   std::string name = reader.String("model").value_or(older.value_or(""));
   if (name.empty()) reader.Fail("model", "the name of a model");
-  if (call.service->model().FindModel(name) == nullptr && name.ends_with(kTag)) name.resize(name.size() - kTag.size());
+  if (!call.service->models().Has(name) && name.ends_with(kTag)) name.resize(name.size() - kTag.size());
   return ModelNamed(name, call);
 }
 
@@ -157,7 +157,7 @@ OllamaRequest ReadOllamaRequest(JsonReader& reader, const Call& call) {
   request.chat.is_stream = reader.Bool("stream").value_or(true);
   const auto top = reader.Integer("top_logprobs", 0, 20);
   if (reader.Bool("logprobs").value_or(false)) {
-    request.form.vocabulary = Take(call.service->model().NamedVocabulary());
+    request.form.vocabulary = Take(call.model().NamedVocabulary());
     request.chat.request.sampler.num_logprobs = static_cast<size_t>(top.value_or(0));
   }
   request.unloads = IsZeroDuration(reader.Any("keep_alive"));
@@ -168,7 +168,8 @@ std::unique_ptr<Dialect> MakeOllamaDialect(OllamaForm form, const RequestNotes& 
   return std::make_unique<OllamaDialect>(std::move(form), notes.ignored());
 }
 
-Json LoadedJson(const OllamaRequest& request) {
+Json LoadedJson(const Call& call, const OllamaRequest& request) {
+  if (request.unloads) (void)call.service->models().Unload(request.chat.model.name);  // one that stays does so
   Json json = {{"model", request.form.model}, {"created_at", TimeText(std::chrono::system_clock::now())}};
   if (request.form.is_chat) json["message"] = {{"role", "assistant"}, {"content", ""}};
   if (!request.form.is_chat) json["response"] = "";

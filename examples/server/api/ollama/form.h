@@ -48,8 +48,9 @@ OllamaRequest ReadOllamaRequest(JsonReader& reader, const Call& call);
 // Lines of JSON. `notes` are of the request, when all of it is read.
 std::unique_ptr<Dialect> MakeOllamaDialect(OllamaForm form, const RequestNotes& notes);
 
-// The answer to a request without any text, by which clients load and unload models.
-Json LoadedJson(const OllamaRequest& request);
+// The answer to a request without any text, by which clients load and unload models: the model is loaded by now, and is
+// unloaded here.
+Json LoadedJson(const Call& call, const OllamaRequest& request);
 
 // The counts and times of an answer: Ollama counts nanoseconds.
 Json DurationsJson(const AnswerUsage& usage);

@@ -45,7 +45,7 @@ Answer OllamaGenerate(const Call& call) {
     auto ids = InfillPrompt(call, {.prefix = prompt, .suffix = suffix}, "suffix", request.chat.request);
     return ContinueText(call, std::move(request), std::move(ids), *reader.notes());
   }
-  if (prompt.empty()) return JsonAnswer(LoadedJson(request), *reader.notes());
+  if (prompt.empty()) return JsonAnswer(LoadedJson(call, request), *reader.notes());
   if (is_raw) {
     return ContinueText(call, std::move(request), TokensOfText(prompt, "prompt", call, ParseSpecial::kYes),
                         *reader.notes());

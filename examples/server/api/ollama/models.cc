@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/api/answers/time_text.h"
 #include "server/api/endpoints.h"
@@ -26,26 +27,29 @@ std::string ShortNumber(uint64_t number) {
   return text;
 }
 
-Json DetailsJson(const Call& call, const NamedModel& model) {
-  const ModelFacts& facts = call.service->facts();
-  const bool is_adapted = model.adapter != Sha256Digest{};
-  return {{"parent_model", is_adapted ? TaggedName(call.service->model().served().name) : ""},
+// `model` is null where it is not loaded: nothing is known of it then. `name` is its own or that of an adapter.
+Json DetailsJson(const ModelAtWork* model, const std::string& own_name, const std::string& name) {
+  const ModelFacts facts = model == nullptr ? ModelFacts() : model->facts;
+  return {{"parent_model", name == own_name ? "" : TaggedName(own_name)},
           {"format", "skald"},
           {"family", facts.family},
           {"families", Json::array({facts.family})},
-          {"parameter_size", ShortNumber(facts.parameters)},
-          {"quantization_level", NameOf(facts.type)}};
+          {"parameter_size", model == nullptr ? "" : ShortNumber(facts.parameters)},
+          {"quantization_level", model == nullptr ? "" : std::string(NameOf(facts.type))}};
 }
 
 // Tells the models of a server apart: of its weights and adapter if they were digested, else of its name.
-Result<std::string> DigestOf(const Call& call, const NamedModel& model) {
-  Sha256Digest weights =
-      model.adapter != Sha256Digest{} ? model.adapter : call.service->model().served().identity.weights;
-  if (weights == Sha256Digest{}) {
-    SKALD_ASSIGN(weights, Sha256().Update(model.name).Finish());
+Result<std::string> DigestOf(const ModelAtWork* model, const std::string& name) {
+  Sha256Digest digest = {};
+  if (model != nullptr) {
+    digest = model->service->FindModel(name)->adapter;
+    if (digest == Sha256Digest{}) digest = model->service->served().identity.weights;
+  }
+  if (digest == Sha256Digest{}) {
+    SKALD_ASSIGN(digest, Sha256().Update(name).Finish());
   }
   std::string digits;
-  for (const std::byte byte : weights) {
+  for (const std::byte byte : digest) {
     char text[3];
     std::snprintf(text, sizeof(text), "%02x", std::to_integer<unsigned>(byte));
     digits += text;
@@ -53,13 +57,28 @@ Result<std::string> DigestOf(const Call& call, const NamedModel& model) {
   return digits;
 }
 
-Json ModelJson(const Call& call, const NamedModel& model) {
-  return {{"name", TaggedName(model.name)},
-          {"model", TaggedName(model.name)},
-          {"modified_at", TimeText(call.service->started())},
-          {"size", call.service->facts().bytes},
-          {"digest", Take(DigestOf(call, model))},
-          {"details", DetailsJson(call, model)}};
+// Of all models and adapters, or of those that are loaded.
+Json ModelList(const Call& call, bool only_loaded) {
+  Json list = Json::array();
+  for (const ModelStatus& one : call.service->models().List()) {
+    if (only_loaded && one.model == nullptr) continue;
+    std::vector<std::string> names = {one.name};
+    names.insert(names.end(), one.adapters.begin(), one.adapters.end());
+    for (const std::string& name : names) {
+      Json json = {{"name", TaggedName(name)}, {"model", TaggedName(name)}};
+      if (!only_loaded) json["modified_at"] = TimeText(call.service->started());
+      json["size"] = one.model == nullptr ? 0 : one.model->facts.bytes;
+      json["digest"] = Take(DigestOf(one.model.get(), name));
+      json["details"] = DetailsJson(one.model.get(), one.name, name);
+      if (only_loaded) {
+        json["expires_at"] = "9999-12-31T23:59:59Z";
+        json["size_vram"] = 0;
+        json["context_length"] = one.model->service->context();
+      }
+      list.push_back(std::move(json));
+    }
+  }
+  return list;
 }
 
 Json CapabilitiesJson(const ModelText& text) {
@@ -84,43 +103,27 @@ std::string ParametersText(const SamplerSettings& sampler) {
 
 Answer OllamaVersion(const Call&) { return JsonAnswer({{"version", kOllamaVersion}}); }
 
-Answer OllamaTags(const Call& call) {
-  Json models = Json::array();
-  for (const NamedModel& model : call.service->model().named_models()) models.push_back(ModelJson(call, model));
-  return JsonAnswer({{"models", std::move(models)}});
-}
+Answer OllamaTags(const Call& call) { return JsonAnswer({{"models", ModelList(call, /*only_loaded=*/false)}}); }
 
-// All models are always loaded.
-Answer OllamaPs(const Call& call) {
-  Json models = Json::array();
-  for (const NamedModel& model : call.service->model().named_models()) {
-    Json json = ModelJson(call, model);
-    json.erase("modified_at");
-    json["expires_at"] = "9999-12-31T23:59:59Z";
-    json["size_vram"] = 0;
-    json["context_length"] = call.service->model().context();
-    models.push_back(std::move(json));
-  }
-  return JsonAnswer({{"models", std::move(models)}});
-}
+Answer OllamaPs(const Call& call) { return JsonAnswer({{"models", ModelList(call, /*only_loaded=*/true)}}); }
 
 Answer OllamaShow(const Call& call) {
   BodyReader reader(call, "OllamaModelRequest");
   const NamedModel& model = ReadOllamaModel(reader, call);
   reader.Finish();
-  const ServedModel& served = call.service->model().served();
-  const ModelFacts& facts = call.service->facts();
+  const ServedModel& served = call.model().served();
+  const ModelFacts& facts = call.at_work().facts;
   Json info = {{"general.architecture", facts.family},
                {"general.basename", served.name},
                {"general.parameter_count", facts.parameters},
-               {facts.family + ".context_length", call.service->model().context()},
+               {facts.family + ".context_length", call.model().context()},
                {facts.family + ".embedding_length", served.model_dim},
                {facts.family + ".vocab_size", served.model.vocab_size()}};
   if (facts.trained_context > 0) info["skald.trained_context_length"] = facts.trained_context;
   return JsonAnswer({{"modelfile", "FROM " + TaggedName(model.name) + "\n"},
                      {"parameters", ParametersText(served.text.sampler)},
                      {"template", served.text.chat_template.source()},
-                     {"details", DetailsJson(call, model)},
+                     {"details", DetailsJson(&call.at_work(), served.name, model.name)},
                      {"model_info", std::move(info)},
                      {"capabilities", CapabilitiesJson(served.text)},
                      {"modified_at", TimeText(call.service->started())}},
@@ -136,8 +139,8 @@ Answer OllamaPull(const Call& call) {
   const bool is_stream = reader.Bool("stream").value_or(true);
   reader.Finish();
   // Any name may mean the one model that is served, but not where another one is asked for.
-  const auto is_wanted = [&](const NamedModel& one) { return TaggedName(one.name) == TaggedName(wanted); };
-  if (std::ranges::none_of(call.service->model().named_models(), is_wanted)) {
+  const auto is_wanted = [&](const std::string& name) { return TaggedName(name) == TaggedName(wanted); };
+  if (std::ranges::none_of(call.service->models().names(), is_wanted)) {
     throw ApiError{404,
                    "there is no model '" + wanted.substr(0, 128) +
                        "' here, and this server downloads none: 'skald pull' does, and 'skald serve' serves it",

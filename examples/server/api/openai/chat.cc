@@ -145,10 +145,10 @@ void ReadVariables(JsonReader& reader, ChatCall& chat) {
 Answer ChatCompletions(const Call& call) {
   BodyReader reader(call, "ChatRequest");
   ChatCall chat;
-  chat.model = ReadModel(reader, call);
+  chat.conversation = reader.String("conversation");
+  chat.model = ReadModelAfter(call.service->conversations(), chat.conversation, reader, call);
   chat.least_tokens = ReadSampling(reader, call, chat.request);
   SetMostTokens(ReadMostTokens(reader, {"max_completion_tokens", "max_tokens", "n_predict"}), call, chat.request);
-  chat.conversation = reader.String("conversation");
   const Json& messages = reader.NeedArray("messages");
   // A conversation may end with a message that has no answer yet.
   if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages", reader.notes());
@@ -163,7 +163,7 @@ Answer ChatCompletions(const Call& call) {
   chat.is_stream = reader.Bool("stream").value_or(false);
   const bool with_usage = ReadIncludeUsage(reader, chat.is_stream);
   reader.Finish();
-  auto vocabulary = with_logprobs ? Take(call.service->model().NamedVocabulary()) : nullptr;
+  auto vocabulary = with_logprobs ? Take(call.model().NamedVocabulary()) : nullptr;
   auto dialect =
       std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage, reader.notes()->ignored());
   return AnswerChat(call, std::move(chat), std::move(dialect));

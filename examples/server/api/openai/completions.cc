@@ -173,7 +173,7 @@ Answer Completions(const Call& call) {
   const bool echoes = reader.Bool("echo").value_or(false);
   if (const auto top = reader.Integer("logprobs", 0, 20)) {
     request.sampler.num_logprobs = static_cast<size_t>(*top);
-    form.vocabulary = Take(call.service->model().NamedVocabulary());
+    form.vocabulary = Take(call.model().NamedVocabulary());
     if (echoes) request.prompt_logprobs = static_cast<size_t>(*top);
   }
   // Clients that ask for the one token after a text count on it, even where it ends the text.
@@ -190,8 +190,7 @@ Answer Completions(const Call& call) {
   std::vector<Request> requests(prompts.size(), request);
   for (size_t i = 0; i < prompts.size(); ++i) {
     if (echoes)
-      form.echoes.push_back(
-          {call.service->model().served().text.tokenizer.Decode(prompts[i]).value_or(""), prompts[i][0]});
+      form.echoes.push_back({call.model().served().text.tokenizer.Decode(prompts[i]).value_or(""), prompts[i][0]});
     requests[i].prompt = prompts[i];
   }
   auto dialect = std::make_unique<CompletionDialect>(model.name, std::move(form));

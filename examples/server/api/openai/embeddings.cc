@@ -71,7 +71,7 @@ Answer Embeddings(const Call& call) {
   const NamedModel& model = ReadModel(reader, call);
   std::vector<std::vector<int32_t>> inputs = ReadEmbeddedTexts(reader, "input", call);
   const auto pooling = reader.OneOf("pooling", {"last", "mean"}).value_or("last");
-  const auto dimensions = reader.Integer("dimensions", 1, call.service->model().served().model_dim);
+  const auto dimensions = reader.Integer("dimensions", 1, call.model().served().model_dim);
   const auto format = reader.OneOf("encoding_format", {"float", "base64"}).value_or("float");
   reader.Finish();
   auto dialect = std::make_unique<OpenAiEmbeddings>(OpenAiEmbeddings::Form{

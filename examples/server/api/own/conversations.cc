@@ -15,6 +15,7 @@
 #include "server/api/openai/responses/input.h"
 #include "server/api/openai/responses/kept_responses.h"
 #include "server/api/request/body_reader.h"
+#include "server/api/request/sampling.h"
 #include "server/http/file_answer.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/json/json_value_tree.h"
@@ -81,7 +82,7 @@ void KeepFirst(size_t count, Conversation& conversation) {
 }
 
 Identity IdentityOf(const Call& call, const Sha256Digest& adapter) {
-  Identity identity = call.service->model().served().identity;
+  Identity identity = call.model().served().identity;
   identity.adapter = adapter;
   if (!call.tenant.name.empty()) identity.salt = call.tenant.name;
   return identity;
@@ -93,24 +94,25 @@ std::optional<std::string> SaltOf(const Call& call, const Conversation& conversa
   return salt.empty() ? std::nullopt : std::optional(std::move(salt));
 }
 
-// The model that wrote a conversation's last answer, or the model alone if that one is not served any more.
+// The model that wrote a conversation's last answer, or the default one if that one is not served any more.
 const NamedModel& ModelOf(const Call& call, const Conversation& conversation) {
-  const NamedModel* const found = call.service->model().FindModel(conversation.model);
-  return found == nullptr ? call.service->model().named_models()[0] : *found;
+  const bool is_served = call.service->models().Has(conversation.model);
+  return ModelNamed(is_served ? conversation.model : std::string(), call);
 }
 
-// State of any of the models that are served, and which one's it is.
+// State of the model that the query names, or of one of its adapters, and whose it is.
 std::pair<Snapshot, const NamedModel*> LoadState(const Call& call) {
+  (void)ModelOfQuery(call);
   std::optional<Error> first;
-  for (const NamedModel& model : call.service->model().named_models()) {
+  for (const NamedModel& model : call.model().named_models()) {
     SpoolReader source(*call.http.file);
-    auto loaded =
-        LoadSnapshot(ByteSourceRef(source), IdentityOf(call, model.adapter), call.service->model().served().pool);
+    auto loaded = LoadSnapshot(ByteSourceRef(source), IdentityOf(call, model.adapter), call.model().served().pool);
     if (loaded) return {*std::move(loaded), &model};
     if (loaded.error().code == skald::ErrorCode::kResourceExhausted) throw ApiErrorOf(loaded.error());
     if (!first) first = loaded.error();
   }
-  throw ApiError{400, "this is no state of a conversation with this model: " + first->message};
+  throw ApiError{400, "this is no state of a conversation with '" + call.model().served().name +
+                          "' ('?model=' names another model): " + first->message};
 }
 
 }  // namespace
@@ -195,11 +197,11 @@ Answer RewindConversation(const Call& call) {
 // A snapshot of what is computed of the conversation, with the conversation as its note.
 Answer ExportConversation(const Call& call) {
   const Conversation conversation = FindOne(call);
-  std::vector<int32_t> ids = call.service->model().transcripts().Recall(
+  const Sha256Digest& adapter = ModelOf(call, conversation).adapter;
+  std::vector<int32_t> ids = call.model().transcripts().Recall(
       JsonValueOf(call.service->WithSystem(conversation.messages)), SaltOf(call.tenant.name, conversation));
   if (ids.empty()) ids = {0};  // nothing of it is known: an empty cache travels
-  const Sha256Digest& adapter = ModelOf(call, conversation).adapter;
-  const PromptPrefix known = Take(call.service->model().prompts(adapter).Lookup(ids, SaltOf(call, conversation)));
+  const PromptPrefix known = Take(call.model().prompts(adapter).Lookup(ids, SaltOf(call, conversation)));
   Json note = {{"conversation", ConversationJson(conversation)}, {"ids", ids}};
   const std::string text = Dump(note);
   const auto bytes = std::as_bytes(std::span(text));
@@ -229,7 +231,7 @@ std::pair<Conversation, std::vector<int32_t>> ReadNote(const Call& call, std::sp
     conversation.messages = ReadMessages(conversation.messages, "conversation.messages");
   }
   std::vector<int32_t> ids;
-  const int64_t vocabulary = call.service->model().served().model.vocab_size();
+  const int64_t vocabulary = call.model().served().model.vocab_size();
   for (const Json& id : reader.NeedArray("ids")) {
     const bool is_id = id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < vocabulary;
     if (!is_id) reader.Fail("ids", "ids of tokens below " + std::to_string(vocabulary));
@@ -249,11 +251,11 @@ Answer ImportConversation(const Call& call) {
   conversation.secret = NewId("secret");
   Answer answer = AddOne(call, conversation, RequestNotes(call.fields));
   if (!conversation.messages.empty()) {
-    call.service->model().transcripts().Remember(JsonValueOf(conversation.messages),
-                                                 SaltOf(call.tenant.name, conversation), ids);
+    call.model().transcripts().Remember(JsonValueOf(conversation.messages), SaltOf(call.tenant.name, conversation),
+                                        ids);
   }
   if (snapshot.cache.size() > 0) {
-    (void)call.service->model().prompts(model->adapter).Insert(snapshot.cache, {}, SaltOf(call, conversation));
+    (void)call.model().prompts(model->adapter).Insert(snapshot.cache, {}, SaltOf(call, conversation));
   }
   return answer;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of models.
+// The list of models, in OpenAI's form with the state of each as llama.cpp's server tells it, or in Anthropic's;
+// loading and putting away.
 
 #include <string>
 #include <utility>
@@ -8,55 +9,100 @@
 
 #include "server/api/answers/time_text.h"
 #include "server/api/endpoints.h"
-#include "server/api/request/json_reader.h"
+#include "server/api/request/body_reader.h"
+#include "server/api/request/sampling.h"
 
 namespace skald::serve {
 namespace {
 
-Json ModelJson(const Service& service, const NamedModel& model) {
-  Json json = {{"id", model.name},
-               {"object", "model"},
-               {"created", service.started()},
-               {"owned_by", "skald"},
-               {"context_length", service.model().context()}};
-  if (model.adapter != Sha256Digest{}) json["parent"] = service.model().served().name;
+Json StatusJson(const ModelStatus& model) {
+  Json json = {{"value", StateName(model.state)}};
+  if (model.failure) json.update({{"failed", true}, {"error", model.failure->message}});
+  return json;
+}
+
+// `name` is the model's own or that of one of its adapters. Facts that are not known before it is loaded are left out.
+Json ModelJson(const Service& service, const ModelStatus& model, const std::string& name) {
+  Json json = {{"id", name}, {"object", "model"}, {"created", service.started()}, {"owned_by", "skald"}};
+  if (model.model != nullptr) json["context_length"] = model.model->service->context();
+  if (name != model.name) json["parent"] = model.name;
+  json["status"] = StatusJson(model);
   return json;
 }
 
 // The same in Anthropic's form.
-Json AnthropicModelJson(const Service& service, const NamedModel& model) {
+Json AnthropicModelJson(const Service& service, const ModelStatus& model, const std::string& name) {
+  const Json context = model.model == nullptr ? Json() : Json(model.model->service->context());
   return {{"type", "model"},
-          {"id", model.name},
-          {"display_name", model.name},
+          {"id", name},
+          {"display_name", name},
           {"created_at", TimeText(service.started())},
-          {"max_input_tokens", service.model().context()},
-          {"max_tokens", service.model().context()}};
+          {"max_input_tokens", context},
+          {"max_tokens", context}};
 }
 
-Json ModelJsonFor(const Call& call, const NamedModel& model) {
-  const bool is_anthropic = !call.http.Header("anthropic-version").empty();
-  return is_anthropic ? AnthropicModelJson(*call.service, model) : ModelJson(*call.service, model);
+bool IsAnthropic(const Call& call) { return !call.http.Header("anthropic-version").empty(); }
+
+// All models and their adapters, under their names.
+std::vector<std::pair<std::string, Json>> ModelsOf(const Call& call) {
+  std::vector<std::pair<std::string, Json>> list;
+  for (const ModelStatus& model : call.service->models().List()) {
+    std::vector<std::string> names = {model.name};
+    names.insert(names.end(), model.adapters.begin(), model.adapters.end());
+    for (std::string& name : names) {
+      Json json =
+          IsAnthropic(call) ? AnthropicModelJson(*call.service, model, name) : ModelJson(*call.service, model, name);
+      list.emplace_back(std::move(name), std::move(json));
+    }
+  }
+  return list;
+}
+
+// The name of the model that a request to load or unload it names.
+std::string ReadServedName(JsonReader& reader, const Call& call) {
+  const std::string name = reader.NeedString("model");
+  reader.Finish();
+  const auto served = call.service->NameOf(name);
+  if (!served) throw NoSuchModel(name, call);
+  return *served;
 }
 
 }  // namespace
 
 Answer ListModels(const Call& call) {
+  const auto models = ModelsOf(call);
   Json data = Json::array();
-  const std::vector<NamedModel>& models = call.service->model().named_models();
-  for (const NamedModel& model : models) data.push_back(ModelJsonFor(call, model));
+  for (const auto& [name, json] : models) data.push_back(json);
   Json list = {{"object", "list"}, {"data", std::move(data)}};
-  if (!call.http.Header("anthropic-version").empty()) {
+  if (IsAnthropic(call)) {
     list.erase("object");
-    list.update({{"has_more", false}, {"first_id", models.front().name}, {"last_id", models.back().name}});
+    list.update({{"has_more", false}, {"first_id", models.front().first}, {"last_id", models.back().first}});
   }
   return JsonAnswer(list);
 }
 
 Answer ShowModel(const Call& call) {
-  if (const NamedModel* const model = call.service->FindModel(call.path.id)) {
-    return JsonAnswer(ModelJsonFor(call, *model));
+  const auto served = call.service->NameOf(call.path.id);
+  for (auto& [name, json] : ModelsOf(call)) {
+    if (served && name == *served) return JsonAnswer(json);
   }
-  throw ApiError{404, "there is no model '" + call.path.id.substr(0, 128) + "' here", "model", "model_not_found"};
+  throw NoSuchModel(call.path.id, call);
+}
+
+// The answer comes when the model is loaded.
+Answer LoadModel(const Call& call) {
+  BodyReader reader(call, "ModelChoice");
+  (void)call.Use(ReadServedName(reader, call), /*tries_again=*/true);
+  return JsonAnswer({{"success", true}}, *reader.notes());
+}
+
+// The answer comes at once: until all answers of the model are at their ends, its state is "unloading".
+Answer UnloadModel(const Call& call) {
+  BodyReader reader(call, "ModelChoice");
+  if (auto begun = call.service->models().Unload(ReadServedName(reader, call)); !begun) {
+    throw ApiErrorOf(begun.error());
+  }
+  return JsonAnswer({{"success", true}}, *reader.notes());
 }
 
 }  // namespace skald::serve

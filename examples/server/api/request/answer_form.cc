@@ -118,10 +118,10 @@ void ReadResponseFormat(JsonReader& reader, std::string_view name, AnswerForm& f
 }
 
 std::shared_ptr<const TokenFilter> FilterOfForm(const Call& call, const AnswerForm& form, const Request& request) {
-  if (form.grammar) return Take(call.service->model().FilterOfGrammar(*form.grammar), form.field);
+  if (form.grammar) return Take(call.model().FilterOfGrammar(*form.grammar), form.field);
   if (!form.schema) return nullptr;
   const AnswerRules rules = {.schema = form.schema->is_null() ? std::string() : Dump(*form.schema)};
-  return Take(call.service->model().FilterOf(rules, request), form.field);
+  return Take(call.model().FilterOf(rules, request), form.field);
 }
 
 }  // namespace skald::serve

@@ -53,6 +53,13 @@ inline ApiError ApiErrorOf(const Error& error) {
   }
 }
 
+// An error of loading a model. No request is at fault, whatever is wrong with its files.
+inline ApiError ApiErrorOfModel(const Error& error) {
+  const bool is_full = error.code == skald::ErrorCode::kResourceExhausted;
+  const char* const code = is_full ? "out_of_memory" : "model_not_loaded";
+  return {.status = is_full ? 507 : 503, .message = error.message, .param = "model", .code = code, .retry_seconds = 5};
+}
+
 // The value of `result`; its error is thrown.
 template <class T>
 T Take(Result<T> result, std::optional<std::string> param = {}) {

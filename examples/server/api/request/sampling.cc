@@ -8,6 +8,7 @@
 #include <random>
 
 #include "server/api/request/least_tokens.h"
+#include "server/api/request/query_reader.h"
 
 namespace skald::serve {
 namespace {
@@ -31,7 +32,7 @@ void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sample
   const Json* const given = reader.Any("logit_bias");
   if (given == nullptr || (given->is_array() && given->empty())) return;  // llama.cpp's clients send a list
   auto biases = reader.Object("logit_bias");
-  const auto vocab_size = call.service->model().served().model.vocab_size();
+  const auto vocab_size = call.model().served().model.vocab_size();
   for (auto bias = biases->json().begin(); bias != biases->json().end(); ++bias) {
     const std::string& name = bias.key();
     int32_t id = -1;
@@ -59,7 +60,7 @@ void ReadPenalties(JsonReader& reader, const Call& call, SamplerSettings& sample
   set("repetition_penalty", sampler.repetition_penalty, 1e-6, kMost);
   set("presence_penalty", sampler.presence_penalty, -2, 2);
   set("frequency_penalty", sampler.frequency_penalty, -2, 2);
-  sampler.penalty_window = call.service->model().context();
+  sampler.penalty_window = call.model().context();
   const auto window = reader.Integer("repeat_last_n", -1, 1 << 30);
   if (window && *window >= 0) sampler.penalty_window = static_cast<size_t>(*window);
 }
@@ -67,7 +68,7 @@ void ReadPenalties(JsonReader& reader, const Call& call, SamplerSettings& sample
 // The tokens that end an answer.
 void ReadEndTokens(JsonReader& reader, const Call& call, Request& request) {
   constexpr size_t kMostEnds = 256;
-  const ServedModel& served = call.service->model().served();
+  const ServedModel& served = call.model().served();
   request.end_tokens = served.text.stop_ids;
   if (reader.Bool("ignore_eos").value_or(false)) {
     for (const int32_t id : request.end_tokens) {
@@ -88,7 +89,7 @@ void ReadEndTokens(JsonReader& reader, const Call& call, Request& request) {
 }  // namespace
 
 uint32_t ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop_name) {
-  SamplerSettings& sampler = request.sampler = call.service->model().served().text.sampler;
+  SamplerSettings& sampler = request.sampler = call.model().served().text.sampler;
   if (const auto temperature = reader.Number("temperature", 0, 100)) {
     sampler.temperature = static_cast<float>(*temperature);
   }
@@ -126,7 +127,7 @@ std::optional<MostTokens> ReadMostTokens(JsonReader& reader, std::initializer_li
 
 void SetLeastTokens(uint32_t tokens, const Call& call, Request& request) {
   if (tokens == 0 || request.end_tokens.empty()) return;
-  const auto vocab_size = static_cast<size_t>(call.service->model().served().model.vocab_size());
+  const auto vocab_size = static_cast<size_t>(call.model().served().model.vocab_size());
   request.filter = std::make_shared<LeastTokensFilter>(tokens, request.end_tokens, vocab_size, request.filter);
 }
 
@@ -143,12 +144,31 @@ const NamedModel& ReadModel(JsonReader& reader, const Call& call) {
 }
 
 const NamedModel& ModelNamed(const std::string& name, const Call& call) {
-  if (const NamedModel* const found = call.service->FindModel(name)) return *found;
+  if (const auto served = call.service->NameOf(name)) return *call.Use(*served).service->FindModel(*served);
+  throw NoSuchModel(name, call);
+}
+
+const NamedModel& ReadModelAfter(Conversations& kept, const std::optional<std::string>& id, JsonReader& reader,
+                                 const Call& call) {
+  if (!id || !reader.String("model").value_or("").empty()) return ReadModel(reader, call);
+  call.StopIfAbandoned();
+  const auto found = kept.Find(call.tenant.name, *id);
+  const bool is_served = found && call.service->models().Has(found->model);
+  return ModelNamed(is_served ? found->model : std::string(), call);
+}
+
+const NamedModel& ModelOfQuery(const Call& call) {
+  const Json query = QueryJson(call.http.query);
+  const auto model = query.find("model");
+  if (model == query.end()) return ModelNamed("", call);
+  return ModelNamed(model->is_string() ? model->get<std::string>() : Dump(*model), call);
+}
+
+ApiError NoSuchModel(const std::string& name, const Call& call) {
   std::string list;
-  for (const NamedModel& one : call.service->model().named_models())
-    list += (list.empty() ? "'" : ", '") + one.name + "'";
-  throw ApiError{404, "there is no model '" + name.substr(0, 128) + "' here; this server runs " + list, "model",
-                 "model_not_found"};
+  for (const std::string& one : call.service->models().names()) list += (list.empty() ? "'" : ", '") + one + "'";
+  return {404, "there is no model '" + name.substr(0, 128) + "' here; this server runs " + list, "model",
+          "model_not_found"};
 }
 
 }  // namespace skald::serve

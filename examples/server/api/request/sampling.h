@@ -40,11 +40,21 @@ void SetMostTokens(std::optional<MostTokens> wanted, const Call& call, Request& 
 // Makes answers go on for `tokens` at least, whatever Request::filter allows. To be called when that is set.
 void SetLeastTokens(uint32_t tokens, const Call& call, Request& request);
 
-// The model that a request names, or the model without an adapter if it names none or "default", and, unless names are
-// strict, if there is no other model. Thrown: an unknown name.
+// The model that a request names, or the first one without an adapter if it names none or "default", and, unless names
+// are strict, if there is no other model. It is the request's from now on: see Call::Use. Thrown: an unknown name; that
+// the model is not loaded.
 const NamedModel& ReadModel(JsonReader& reader, const Call& call);
+// The same of a request that goes on from a conversation, if from any: where it names no model, the one that wrote the
+// conversation's last answer, if that is served.
+const NamedModel& ReadModelAfter(Conversations& kept, const std::optional<std::string>& id, JsonReader& reader,
+                                 const Call& call);
 // The same of a name that was read already; empty for none.
 const NamedModel& ModelNamed(const std::string& name, const Call& call);
+// The same of `?model=NAME`, by which requests without a body name it.
+const NamedModel& ModelOfQuery(const Call& call);
+
+// 404, with the names that there are.
+ApiError NoSuchModel(const std::string& name, const Call& call);
 
 }  // namespace skald::serve
 

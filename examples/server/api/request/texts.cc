@@ -14,7 +14,7 @@ bool IsNumber(const Json& json) { return json.is_number(); }
 // Adds the tokens of a text, an id, or a list of ids, in which there may be texts if special tokens are parsed.
 void AddTokens(const Json& text, JsonReader& reader, std::string_view name, const Call& call,
                ParseSpecial parse_special, std::vector<int32_t>& ids) {
-  const int64_t vocab_size = call.service->model().served().model.vocab_size();
+  const int64_t vocab_size = call.model().served().model.vocab_size();
   if (text.is_string()) {
     const auto add_special = ids.empty() ? AddSpecial::kYes : AddSpecial::kNo;
     const auto more = TokensOfText(text.get_ref<const std::string&>(), name, call, parse_special, add_special);
@@ -44,8 +44,8 @@ std::vector<int32_t> TokensOf(const Json& text, JsonReader& reader, std::string_
 
 std::vector<int32_t> TokensOfText(const std::string& text, std::string_view name, const Call& call,
                                   ParseSpecial parse_special, AddSpecial add_special) {
-  const Tokenizer& tokenizer = call.service->model().served().text.tokenizer;
-  const uint32_t context = call.service->model().context();
+  const Tokenizer& tokenizer = call.model().served().text.tokenizer;
+  const uint32_t context = call.model().context();
   const size_t least = tokenizer.LeastIds(text);
   if (least > context) throw PromptTooLong(least, context, std::string(name));
   return Take(tokenizer.Encode(text, parse_special, add_special), std::string(name));

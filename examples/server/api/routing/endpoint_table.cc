@@ -11,6 +11,8 @@ namespace {
 constexpr Endpoint kEndpoints[] = {
     {"GET", "/v1/models", ListModels},
     {"GET", "/v1/models/{}", ShowModel, Admission::Body::kInMemory, Endpoint::Parameter::kSegments},
+    {"POST", "/v1/models/load", LoadModel},
+    {"POST", "/v1/models/unload", UnloadModel},
     {"POST", "/v1/chat/completions", ChatCompletions},
     {"POST", "/v1/completions", Completions},
     {"POST", "/v1/responses", Responses},

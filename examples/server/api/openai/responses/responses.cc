@@ -77,7 +77,7 @@ std::shared_ptr<const TokenVocabulary> ReadLogprobs(JsonReader& reader, const Ca
     return nullptr;
   }
   request.sampler.num_logprobs = static_cast<size_t>(top);
-  return Take(call.service->model().NamedVocabulary());
+  return Take(call.model().NamedVocabulary());
 }
 
 // Reads the conversation that the response belongs to: its id, or an object with that.
@@ -93,11 +93,13 @@ std::optional<std::string> ReadConversation(JsonReader& reader) {
 // Reads what the model is shown. The tools of namespaces are told to `places`.
 ChatCall ReadResponseChat(JsonReader& reader, const Call& call, std::map<std::string, ToolPlace>& places) {
   ChatCall chat;
-  chat.model = ReadModel(reader, call);
-  chat.path = "input";
-  RequestTools tools = ReadTools(reader, kResponseTools);
   chat.conversation = ReadConversation(reader);
   const auto previous = reader.String("previous_response_id");
+  Service& service = *call.service;
+  chat.model = previous ? ReadModelAfter(service.responses(), previous, reader, call)
+                        : ReadModelAfter(service.conversations(), chat.conversation, reader, call);
+  chat.path = "input";
+  RequestTools tools = ReadTools(reader, kResponseTools);
   if (previous && chat.conversation) reader.Fail("previous_response_id", "nothing beside 'conversation'");
   Json input = ReadResponseItems(reader, "input", tools, FinderOfMessages(call));
   if (previous) {
