@@ -197,6 +197,38 @@ class Agents(unittest.TestCase):
                     self.assertIn(asyncio.run(go()).city, CITIES)
                     self.assertTrue(seen)
 
+    def test_chats_that_the_server_keeps(self):
+        import openai
+        import pydantic
+        from agents import Agent, ModelSettings, OpenAIConversationsSession, OpenAIResponsesModel, Runner, set_tracing_disabled
+        set_tracing_disabled(True)
+
+        class Weather(pydantic.BaseModel):
+            city: Literal["Ur", "Tyre"]
+
+        async def go():
+            client = openai.AsyncOpenAI(base_url=base, api_key="none", max_retries=0)
+            agent = Agent(name="A", instructions="Speak.", model=OpenAIResponsesModel("demo", client), output_type=Weather,
+                          model_settings=ModelSettings(max_tokens=300))
+            session = OpenAIConversationsSession(openai_client=client)  # the client adds items
+            for _ in range(2):
+                await Runner.run(agent, "And it came", session=session)
+            self.assertEqual([item["role"] for item in await session.get_items()], ["user", "assistant"] * 2)
+            self.assertEqual([item["role"] for item in await session.get_items(limit=1)], ["assistant"])
+            self.assertEqual((await session.pop_item())["role"], "assistant")
+            self.assertEqual(len(await session.get_items()), 3)
+            await session.clear_session()
+            conversation = await client.conversations.create()  # the server adds them
+            first = await Runner.run(agent, "And it came", conversation_id=conversation.id)
+            result = Runner.run_streamed(agent, "And then", conversation_id=conversation.id)
+            async for _ in result.stream_events():
+                pass
+            listed = await client.conversations.items.list(conversation.id, order="asc")
+            self.assertEqual([item.role for item in listed.data], ["user", "assistant"] * 2)
+            again = await Runner.run(agent, "And then", previous_response_id=first.last_response_id)
+            self.assertIn(again.final_output.city, CITIES)
+        asyncio.run(go())
+
 
 @unittest.skipUnless(has("llama_index.llms.openai_like"), "llama_index is not installed")
 class LlamaIndex(unittest.TestCase):

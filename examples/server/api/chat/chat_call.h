@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "server/api/answers/answer.h"
+#include "server/api/answers/answer_form.h"
 #include "server/api/call.h"
-#include "server/api/request/answer_form.h"
 #include "server/api/request/json_reader.h"
 #include "skald/engine/requests/request.h"
 #include "skald/open/tools/tools.h"

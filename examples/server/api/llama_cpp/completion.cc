@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "server/api/answers/answer_form.h"
 #include "server/api/endpoints.h"
 #include "server/api/llama_cpp/form.h"
 #include "server/api/llama_cpp/infill.h"
 #include "server/api/llama_cpp/sampling.h"
 #include "server/api/openai/form.h"
 #include "server/api/openai/logprobs.h"
-#include "server/api/request/answer_form.h"
 #include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/texts.h"

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "server/api/answers/answer_form.h"
 #include "server/api/chat/chat_call.h"
 #include "server/api/endpoints.h"
 #include "server/api/llama_cpp/infill.h"
 #include "server/api/ollama/form.h"
-#include "server/api/request/answer_form.h"
 #include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/texts.h"

@@ -10,10 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "server/api/answers/answer_form.h"
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
 #include "server/api/openai/logprobs.h"
-#include "server/api/request/answer_form.h"
 #include "server/api/request/body_reader.h"
 #include "server/api/request/sampling.h"
 #include "server/api/request/texts.h"

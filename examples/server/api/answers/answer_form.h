@@ -2,8 +2,8 @@
 //
 // The form that an answer must have, in the names that several servers gave to the same wish.
 
-#ifndef SKALD_EXAMPLES_SERVER_API_REQUEST_ANSWER_FORM_H_
-#define SKALD_EXAMPLES_SERVER_API_REQUEST_ANSWER_FORM_H_
+#ifndef SKALD_EXAMPLES_SERVER_API_ANSWERS_ANSWER_FORM_H_
+#define SKALD_EXAMPLES_SERVER_API_ANSWERS_ANSWER_FORM_H_
 
 #include <memory>
 #include <optional>
@@ -39,4 +39,4 @@ std::shared_ptr<const TokenFilter> FilterOfForm(const Call& call, const AnswerFo
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SERVER_API_REQUEST_ANSWER_FORM_H_
+#endif  // SKALD_EXAMPLES_SERVER_API_ANSWERS_ANSWER_FORM_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "server/api/request/answer_form.h"
+#include "server/api/answers/answer_form.h"
 
 #include <cstddef>
 #include <utility>
