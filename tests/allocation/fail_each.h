@@ -41,7 +41,7 @@ inline Tally tally;
   std::_Exit(1);
 }
 
-inline size_t NextPoint(size_t point) { return point + 1 + (testing::LongTests() ? 0 : point / 64); }
+inline size_t NextPoint(size_t point) { return point + 1 + (testing::LongTests() ? 0 : point / 16); }
 
 template <class Scene>
 std::string StateOf(Scene& scene) {

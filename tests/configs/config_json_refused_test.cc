@@ -40,9 +40,11 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
       {R"({"model_type": 7})", ErrorCode::kDataLoss, "model_type must be a string, but is 7"},
       {R"({"model_type": ["llama"]})", ErrorCode::kDataLoss, "model_type must be a string, but is an array of 1"},
       {R"({"model_type": "rwkv"})", ErrorCode::kUnsupported,
-       "model_type is \"rwkv\"; Skald supports only llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, olmo2, "
-       "smollm3, phi3, gemma, gemma2, gemma3_text, recurrent_gemma, mamba, mamba2, granitemoehybrid, lfm2, "
-       "lfm2_moe, qwen3_next, qwen3_5_text, qwen3_5_moe_text, nemotron_h, falcon_h1, gemma4_text, gpt_oss, rwkv7"},
+       "model_type is \"rwkv\"; Skald supports only llama, mistral, mixtral, ministral3, qwen2, qwen2_moe, qwen3, "
+       "qwen3_moe, "
+       "qwen3_vl_text, olmo2, olmo3, olmoe, smollm3, phi3, seed_oss, exaone4, arcee, gemma, gemma2, gemma3_text, "
+       "recurrent_gemma, mamba, mamba2, granitemoehybrid, lfm2, lfm2_moe, qwen3_next, qwen3_5_text, qwen3_5_moe_text, "
+       "nemotron_h, falcon_h1, gemma4_text, gpt_oss, rwkv7, deepseek_v3, glm4_moe_lite, glm4_moe"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
       {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss, "text_config must be an object"},
       {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma5_text"}})", ErrorCode::kUnsupported,

@@ -102,6 +102,26 @@ inline std::vector<GgufSample> AttentionSamples() {
                        {"expert_weights_norm", true},
                        {"expert_weights_scale", 2.5}};
   samples.push_back(SampleOf("deepseek2", Joined(Joined(Joined(rope, yarn), experts), latent)));
+  const json slides = Joined(window, {{"attention.sliding_window_pattern", {true, true, true, false}}});
+  const json sigmoids = {{"rope.dimension_count", 8},        {"leading_dense_block_count", 1},
+                         {"expert_feed_forward_length", 48}, {"expert_shared_count", 1},
+                         {"expert_gating_func", 2},          {"expert_weights_norm", true},
+                         {"expert_weights_scale", 1.5}};
+  const json own_width = Joined(experts, {{"expert_feed_forward_length", 48}});
+  const json images = {{"rope.dimension_sections", {6, 5, 5, 0}}, {"n_deepstack_layers", 3}};
+  samples.push_back(SampleOf("mistral3", turned));
+  samples.push_back(SampleOf("mistral3", Joined(Joined(turned, yarn), {{"rope.scaling.yarn_log_multiplier", 1.0},
+                                                                       {"attention.temperature_scale", 0.2}})));
+  samples.push_back(SampleOf("olmo2", Joined(Joined(rope, yarn), slides)));
+  samples.push_back(SampleOf("olmoe", Joined(rope, experts)));
+  samples.push_back(SampleOf("qwen2moe", Joined(Joined(rope, own_width), {{"expert_shared_feed_forward_length", 40}})));
+  samples.push_back(SampleOf("qwen3vl", Joined(plain, images)));
+  samples.push_back(SampleOf("qwen3vlmoe", Joined(Joined(plain, own_width), images)));
+  samples.push_back(SampleOf("seed_oss", plain));
+  samples.push_back(SampleOf("exaone4", plain));
+  samples.push_back(SampleOf("exaone4", Joined(plain, slides)));
+  samples.push_back(SampleOf("arcee", Joined(turned, yarn)));
+  samples.push_back(SampleOf("glm4moe", Joined(Joined(plain, experts), sigmoids)));
   return samples;
 }
 

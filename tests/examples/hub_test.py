@@ -124,7 +124,7 @@ class Downloads(HubCase):
 
     def test_quantisations(self):
         names = ["m-Q4_K_M.gguf", "m-UD-Q4_K_M.gguf", "m-Q8_0.gguf", "m-Q4_K.gguf", "BF16/m-BF16-00001-of-00002.gguf",
-                 "BF16/m-BF16-00002-of-00002.gguf", "sub/m-F16.gguf", "mmproj-F32.gguf", "README.md"]
+                 "BF16/m-BF16-00002-of-00002.gguf", "m-Q5_0-00001-of-00002.gguf", "sub/m-F16.gguf", "mmproj-F32.gguf", "README.md"]
         self.hub.repositories["skald/quants"] = Repository({name: b"GGUF" + name.encode() for name in names})
         for asked, file in (("", "m-Q4_K_M.gguf"), (":Q4_K_M", "m-Q4_K_M.gguf"), (":q8_0", "m-Q8_0.gguf"), (":Q4_K", "m-Q4_K.gguf"),
                             (":UD-Q4_K_M", "m-UD-Q4_K_M.gguf"), (":f16", "sub/m-F16.gguf"), (":m-Q8_0.gguf", "m-Q8_0.gguf")):
@@ -132,8 +132,11 @@ class Downloads(HubCase):
                 path, told = self.pulled("skald/quants" + asked)
                 self.assertEqual(path, self.repository_folder("skald/quants") / "snapshots" / COMMIT / file)
                 self.assertEqual(file in told, not asked)
+        path, _ = self.pulled("skald/quants:BF16")  # both parts
+        self.assertEqual(path.name, "m-BF16-00001-of-00002.gguf")
+        self.assertTrue((path.parent / "m-BF16-00002-of-00002.gguf").exists())
         self.assert_whole("skald/quants")
-        self.fails("skald/quants: 'BF16/m-BF16-00001-of-00002.gguf' is one of several parts", "pull", "skald/quants:BF16")
+        self.fails("skald/quants: 'm-Q5_0-00002-of-00002.gguf' is missing, one of the 2 parts", "pull", "skald/quants:Q5_0")
         self.fails("skald/quants: no GGUF file is 'Q3_K_S'; there are: .*m-Q8_0.gguf", "pull", "skald/quants:Q3_K_S")
         self.fails("skald/demo: no GGUF file is 'Q8_0'; there are: none", "pull", NAME + ":Q8_0")
 

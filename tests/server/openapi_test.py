@@ -26,7 +26,7 @@ def setUpModule():
     global server, folder, api
     folder = temporary_folder()
     server = RunningServer(PROGRAM, "--model", infill_model(os.path.join(ROOT, "examples", "demo_model"), folder.name),
-                           "--model-name", "demo", "--max-context", "1024")
+                           "--model-name", "demo", "--max-context", "256")
     api = ApiDescription(server.get("/openapi.json")[1])
 
 

@@ -12,10 +12,10 @@ import unittest
 from running_server import RunningServer, temporary_folder
 
 PROGRAM = sys.argv[1]
-# More than the HTTP server has threads. Each takes a second or more to encode.
+# More than the HTTP server has threads. Each takes half a second or more to encode.
 LARGE = 6
-TEXT = json.dumps({"content": "And it came to pass in those days, 1234 " * 200_000}).encode()
-LARGEST = json.dumps({"content": "And it came to pass in those days, 1234 " * 500_000}).encode()
+TEXT = json.dumps({"content": "And it came to pass in those days, 1234 " * 100_000}).encode()
+LARGEST = json.dumps({"content": "And it came to pass in those days, 1234 " * 250_000}).encode()
 # Requests that wait for their preparation, and those that two threads prepare.
 QUEUE = 256 + 2
 

@@ -148,9 +148,11 @@ std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
   return converted;
 }
 
-GgufValues Metadata(const std::string& of) {
+GgufValues Metadata(const std::string& of, uint32_t predicting = 0) {
   GgufValues values;
-  values.String("general.architecture", of).U32(of + ".block_count", 4).U32(of + ".embedding_length", kModelDim);
+  values.String("general.architecture", of).U32(of + ".block_count", 4 + predicting);
+  if (predicting > 0) values.U32(of + ".nextn_predict_layers", predicting);
+  values.U32(of + ".embedding_length", kModelDim);
   values.U32(of + ".attention.head_count", 4).U32(of + ".attention.head_count_kv", 2);
   values.U32(of + ".attention.key_length", 24).U32(of + ".attention.value_length", 24);
   values.U32(of + ".feed_forward_length", 60).F32(of + ".attention.layer_norm_rms_epsilon", 1e-6f);
@@ -195,6 +197,39 @@ TEST_CASE("Qwen 3.5 from GGUF, with its value heads in another order, gives the 
       const std::vector<int32_t> prompt = reference.Tokens("input_ids", row);
       CheckRows(*model, prompt, Want::kLogits, reference.Floats("logits", row), kExact, 4.0f);  // as in tests/golden
     }
+  }
+}
+
+// A copy of the last block, which attends, after it, with tensors of its own that predict from the model's output.
+std::vector<NewGgufTensor> WithPredictingBlock(std::vector<NewGgufTensor> tensors) {
+  for (size_t i = 0, count = tensors.size(); i < count; ++i) {
+    NewGgufTensor copy = tensors[i];
+    if (copy.name.starts_with("blk.3.")) tensors.push_back((copy.name.replace(0, 6, "blk.4."), copy));
+  }
+  const std::string ones = BytesOf(std::vector<float>(2 * kModelDim * kModelDim, 1.0f));
+  const size_t row = kModelDim * sizeof(float);
+  tensors.push_back({"blk.4.nextn.eh_proj.weight", 0, {kModelDim, 2 * kModelDim}, ones});
+  for (const char* const norm : {"enorm", "hnorm", "shared_head_norm"}) {
+    tensors.push_back({std::string("blk.4.nextn.") + norm + ".weight", 0, {kModelDim}, ones.substr(0, row)});
+  }
+  return tensors;
+}
+
+TEST_CASE("a block that predicts a further token is passed over") {
+  for (const auto& [folder, architecture] :
+       {std::pair("qwen3_next", "qwen3next"), {"qwen3_5", "qwen35"}, {"qwen3_5_moe", "qwen35moe"}}) {
+    CAPTURE(folder);
+    const Written plain(folder, architecture);
+    const ModelSpec spec = DescribeModel(plain.path)->spec;
+    const auto tensors = WithPredictingBlock(ConvertedTensors(folder));
+    const auto path = plain.of.path() / "predicting.gguf";
+    WriteFile(path, GgufImage(Metadata(architecture, /*predicting=*/1), tensors));
+    const auto described = DescribeModel(path);
+    REQUIRE_MESSAGE(described.has_value(), described.error().message);
+    CHECK(described->spec == spec);
+    const auto weights = LoadWeights(path, spec, "");
+    REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+    CHECK(SameWeights(*weights, *LoadWeights(plain.path, spec, "")));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "hub/transport/lower_case.h"
+#include "skald/base/files/part_name.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 
@@ -57,16 +58,6 @@ std::string Quantised(std::span<const std::string> models, std::string_view quan
   return best;
 }
 
-// Whether the name says that it is one part of several: "-00001-of-00003.gguf".
-bool IsPart(std::string_view name) {
-  const size_t of = name.rfind("-of-");
-  const auto digits = [](std::string_view text) {
-    return text.size() == 5 && text.find_first_not_of("0123456789") == text.npos;
-  };
-  return of != name.npos && of >= 6 && name[of - 6] == '-' && digits(name.substr(of - 5, 5)) &&
-         digits(name.substr(of + 4, 5));
-}
-
 // At most so many names, for a message.
 std::string Listed(std::span<const std::string> names) {
   constexpr size_t kMost = 30;
@@ -91,12 +82,14 @@ Result<WantedFiles> ChooseGguf(const HubName& name, std::span<const std::string>
                                                   : "no GGUF file is " + QuotedName(name.quantisation),
                         "; there are: ", models.empty() ? "none" : Listed(models)}));
   }
-  if (IsPart(chosen)) {
-    return Fail(ErrorCode::kUnsupported,
-                Concat({name.repository, ": ", QuotedName(chosen),
-                        " is one of several parts, which Skald does not read: choose a quantisation in one file"}));
+  const auto part = PartNameOf(chosen);
+  const std::vector<std::string> parts = part ? part->All() : std::vector<std::string>{chosen};
+  for (const std::string& one : parts) {
+    if (std::ranges::find(models, one) != models.end()) continue;
+    return Fail(ErrorCode::kNotFound, Concat({name.repository, ": ", QuotedName(one), " is missing, one of the ",
+                                              std::to_string(parts.size()), " parts of the model"}));
   }
-  return WantedFiles{.gguf = chosen, .settings = {}, .weights = {chosen}};
+  return WantedFiles{.gguf = parts.front(), .settings = {}, .weights = parts};
 }
 
 }  // namespace

@@ -15,14 +15,14 @@
 namespace skald::program {
 
 struct WantedFiles {
-  std::string gguf;                   // the one file that is the model; empty: the folder is
+  std::string gguf;                   // the file that is the model, or its first part; empty: the folder is
   std::vector<std::string> settings;  // small files: of the model, its text, and the index of its shards
   std::vector<std::string> weights;   // empty if the index says which
 };
 
-// Chooses among the names of a repository's files: one GGUF file if a quantisation is asked for or there are no
-// safetensors, else config.json and what belongs to it. Errors: kNotFound for a repository without a model, or without
-// that quantisation; kUnsupported for files of a kind that Skald does not read: pickled, GGUF in several parts.
+// Chooses among the names of a repository's files: a GGUF file, with all its parts, if a quantisation is asked for or
+// there are no safetensors, else config.json and what belongs to it. Errors: kNotFound for a repository without a
+// model, without that quantisation or without one of its parts; kUnsupported for pickled weights.
 Result<WantedFiles> ChooseFiles(const HubName& name, std::span<const std::string> files);
 
 }  // namespace skald::program

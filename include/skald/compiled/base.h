@@ -14,6 +14,7 @@
 #include "skald/base/files/detail/file_memory.h"
 #include "skald/base/files/detail/folders.h"
 #include "skald/base/files/detail/model_files.h"
+#include "skald/base/files/detail/part_name.h"
 #include "skald/base/files/detail/path_text.h"
 #include "skald/base/files/detail/shard_index.h"
 #include "skald/base/files/detail/small_file.h"

@@ -12,8 +12,8 @@
 
 namespace skald {
 
-/// Returns what the byte-level tokenizer, or RWKV's, that `metadata` describe does, step by step. Errors: those of
-/// Tokenizer::Load, and kUnsupported for a SentencePiece tokenizer.
+/// Returns what the tokenizer of listed merges, or RWKV's, that `metadata` describe does, step by step. Errors: those
+/// of Tokenizer::Load, and kUnsupported for a SentencePiece tokenizer.
 Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata);
 
 }  // namespace skald

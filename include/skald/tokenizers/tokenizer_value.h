@@ -56,8 +56,8 @@ class Tokenizer {
   /// Makes the tokenizer that metadata of a GGUF file describe with names like "tokenizer.ggml.tokens", so that texts
   /// have the ids that they have with the original. Names and defaults are those of llama.cpp
   /// (https://github.com/ggml-org/llama.cpp, llama-vocab.cpp and convert_hf_to_gguf.py). Errors: kNotFound if there is
-  /// none; kUnsupported for one of another kind than "llama", "gpt2" and "rwkv", or with a pre-tokenizer of an
-  /// unknown name; kDataLoss and those of Parse for values that cannot be right.
+  /// none; kUnsupported for one of another kind than "llama", "gpt2", "gemma4" and "rwkv", or with a pre-tokenizer of
+  /// an unknown name; kDataLoss and those of Parse for values that cannot be right.
   static Result<Tokenizer> Load(const GgufMetadata& metadata);
 
   /// Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.

@@ -28,9 +28,10 @@ struct ModelFiles {
 };
 
 /// Returns the files of the model at `path`. In a folder: model.safetensors or, if it is missing, the shards that
-/// model.safetensors.index.json lists. For such an index (*.json): its shards. Otherwise: the file itself, of any kind.
-/// Reads the index alone. Whether the named files exist and hold a model is checked when they are opened. Errors:
-/// kNotFound for a folder with neither file; those of ReadShardIndex.
+/// model.safetensors.index.json lists. For such an index (*.json): its shards. Otherwise: the file itself, of any kind;
+/// for the first of several parts by its name (base/files/part_name.h), all of them. Reads the index alone. Whether the
+/// named files exist and hold a model is checked when they are opened. Errors: kNotFound for a folder with neither
+/// file; those of ReadShardIndex.
 Result<ModelFiles> ModelFilesAt(const std::filesystem::path& path);
 
 }  // namespace skald

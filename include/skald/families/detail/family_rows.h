@@ -8,21 +8,27 @@
 
 #include <array>
 
+#include "skald/families/arcee/detail/family.h"
 #include "skald/families/deepseek_v3/detail/family.h"
+#include "skald/families/exaone4/detail/family.h"
 #include "skald/families/falcon_h1/detail/family.h"
 #include "skald/families/gemma/detail/family.h"
 #include "skald/families/gemma2/detail/family.h"
 #include "skald/families/gemma3/detail/family.h"
 #include "skald/families/gemma4/detail/family.h"
+#include "skald/families/glm4_moe/detail/family.h"
 #include "skald/families/gpt_oss/detail/family.h"
 #include "skald/families/granite4/detail/family.h"
 #include "skald/families/lfm2/detail/family.h"
 #include "skald/families/llama/detail/family.h"
 #include "skald/families/mamba/detail/family.h"
 #include "skald/families/mamba2/detail/family.h"
+#include "skald/families/ministral3/detail/family.h"
 #include "skald/families/mistral/detail/family.h"
 #include "skald/families/nemotron_h/detail/family.h"
 #include "skald/families/olmo2/detail/family.h"
+#include "skald/families/olmo3/detail/family.h"
+#include "skald/families/olmoe/detail/family.h"
 #include "skald/families/phi3/detail/family.h"
 #include "skald/families/qwen2/detail/family.h"
 #include "skald/families/qwen3/detail/family.h"
@@ -30,6 +36,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/recurrent_gemma/detail/family.h"
 #include "skald/families/rwkv7/detail/family.h"
+#include "skald/families/seed_oss/detail/family.h"
 #include "skald/families/smollm3/detail/family.h"
 
 namespace skald::internal {
@@ -40,9 +47,10 @@ struct RowTypes {
 };
 
 // In the order in which errors name them.
-using FamilyRows = RowTypes<LlamaRow, MistralRow, Qwen2Row, Qwen3Row, Olmo2Row, SmolLM3Row, Phi3Row, GemmaRow,
-                            Gemma2Row, Gemma3Row, RecurrentGemmaRow, MambaRow, Mamba2Row, Granite4Row, Lfm2Row,
-                            Qwen3NextRow, NemotronHRow, FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row, DeepSeekV3Row>;
+using FamilyRows = RowTypes<LlamaRow, MistralRow, Ministral3Row, Qwen2Row, Qwen3Row, Olmo2Row, Olmo3Row, OlmoeRow,
+                            SmolLM3Row, Phi3Row, SeedOssRow, Exaone4Row, ArceeRow, GemmaRow, Gemma2Row, Gemma3Row,
+                            RecurrentGemmaRow, MambaRow, Mamba2Row, Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow,
+                            FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row, DeepSeekV3Row, Glm4MoeRow>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

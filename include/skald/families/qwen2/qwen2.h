@@ -20,6 +20,12 @@ struct Qwen2Family {
   static constexpr bool kQKVBias = true;
 };
 
+/// With experts, of which one computes all rows.
+struct Qwen2MoeFamily : Qwen2Family {
+  static constexpr std::string_view kModelType = "qwen2_moe";
+  static constexpr bool kTiedEmbeddings = false;
+};
+
 /// https://huggingface.co/Qwen/Qwen2.5-0.5B
 struct Qwen2_5_0_5B : Qwen2Family {
   static constexpr std::string_view kName = "qwen2.5-0.5b";

@@ -52,6 +52,10 @@ struct Attention {
   float output_multiplier = 1.0f;                ///< of all that it gives
   bool output_gate = false;  ///< what each head gives is multiplied by a sigmoid of a further projection
   int shared_layer = -1;     ///< whose keys and values this one reads, which has none itself; -1: its own
+  /// Queries at position p are multiplied by 1 + query_growth * ln(1 + floor(p / query_growth_context)), so that
+  /// attention stays sharp in long texts (arXiv:2501.19399, as Llama 4 has it). Both 0: they are not.
+  float query_growth = 0.0f;
+  int query_growth_context = 0;
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -75,6 +79,8 @@ struct Attention {
     VisitUnless(1.0f, "output_multiplier", self.output_multiplier, visit);
     VisitUnless(false, "output_gate", self.output_gate, visit);
     VisitUnless(-1, "shared_layer", self.shared_layer, visit);
+    VisitUnless(0.0f, "query_growth", self.query_growth, visit);
+    VisitUnless(0, "query_growth_context", self.query_growth_context, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -102,6 +108,10 @@ struct Attention {
     if (!(output_multiplier > 0.0f)) return "The multiplier of what attention gives must be positive.";
     if (output_gate && (shares() || qkv_bias || keys_as_values)) {
       return "Attention with an output gate has queries, keys and values of its own, without biases.";
+    }
+    if (!(query_growth >= 0.0f && query_growth <= 1e6f) || query_growth_context < 0 ||
+        (query_growth > 0.0f) != (query_growth_context > 0)) {
+      return "Queries that grow with their position need a positive factor and a positive number of positions.";
     }
     if (keys_as_values && qkv_bias) return "Keys that are values too must have no bias.";
     if (head_norm && projection_norm) return "kQKNorm and kQKProjectionNorm exclude each other.";
@@ -186,6 +196,7 @@ struct Attention {
   void NormalizeProjections(const Weights& weights, const LayerRun& run, Rows queries, Rows keys) const;
 
   void Rotate(const LayerRun& run, Rows qkv) const;
+  void GrowQueries(const LayerRun& run, Rows queries) const;
 
   void Store(const LayerRun& run, Rows keys, Rows values) const;
 

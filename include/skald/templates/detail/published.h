@@ -138,7 +138,8 @@ SKALD_INLINE std::optional<std::string> TokenizerConfigFromGguf(const GgufMetada
   const auto* const adds_bos = metadata.Get<bool>("tokenizer.ggml.add_bos_token");
   Json config = Json::object();
   config["chat_template"] = std::move(templates);
-  config["add_bos_token"] = adds_bos != nullptr ? *adds_bos : model != nullptr && *model == "llama";
+  const bool adds_by_default = model != nullptr && (*model == "llama" || *model == "gemma4");
+  config["add_bos_token"] = adds_bos != nullptr ? *adds_bos : adds_by_default;
   return config.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -16,6 +16,7 @@
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/base/no_throw.h"
 #include "skald/tokenizers/detail/gguf/gguf_byte_pairs.h"
+#include "skald/tokenizers/detail/gguf/gguf_gemma4.h"
 #include "skald/tokenizers/detail/gguf/gguf_pieces.h"
 #include "skald/tokenizers/detail/gguf/gguf_rwkv.h"
 #include "skald/tokenizers/detail/gguf/gguf_sentencepiece.h"
@@ -34,8 +35,8 @@ auto ReadGgufTokenizer(const GgufMetadata& metadata, std::initializer_list<std::
     const GgufTokenizerReader reader(metadata);
     const std::string kind = reader.fields().String("model");
     if (reader.ok() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-      reader.fields().Unsupported("model", kind,
-                                  R"("llama", the kind with scores, "gpt2", the kind with merges, and "rwkv")");
+      reader.fields().Unsupported(
+          "model", kind, R"("llama", the kind with scores, "gpt2" and "gemma4", those with merges, and "rwkv")");
     }
     if (!reader.ok()) return reader.failure();
     return read(reader, kind);
@@ -52,7 +53,8 @@ inline Result<Tokenizer> MakeScoredTokenizer(const GgufTokenizerReader& reader) 
 
 // Of the kinds that are a pipeline of steps.
 inline Result<TokenizerSpec> StepsFromGguf(const GgufTokenizerReader& reader, std::string_view kind) {
-  return kind == "rwkv" ? RwkvFromGguf(reader) : BytePairsFromGguf(reader);
+  if (kind == "rwkv") return RwkvFromGguf(reader);
+  return kind == "gemma4" ? Gemma4FromGguf(reader) : BytePairsFromGguf(reader);
 }
 
 inline Result<Tokenizer> MakePipelineTokenizer(const GgufTokenizerReader& reader, std::string_view kind) {
@@ -65,14 +67,15 @@ inline Result<Tokenizer> MakePipelineTokenizer(const GgufTokenizerReader& reader
 }  // namespace internal
 
 SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(
-      metadata, {"llama", "gpt2", "rwkv"}, [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
-        return kind == "llama" ? internal::MakeScoredTokenizer(reader) : internal::MakePipelineTokenizer(reader, kind);
-      });
+  return internal::ReadGgufTokenizer(metadata, {"llama", "gpt2", "gemma4", "rwkv"},
+                                     [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
+                                       return kind == "llama" ? internal::MakeScoredTokenizer(reader)
+                                                              : internal::MakePipelineTokenizer(reader, kind);
+                                     });
 }
 
 SKALD_INLINE Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, {"gpt2", "rwkv"},
+  return internal::ReadGgufTokenizer(metadata, {"gpt2", "gemma4", "rwkv"},
                                      [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
                                        return internal::StepsFromGguf(reader, kind);
                                      });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A checkpoint: all tensors of one model, in one safetensors file, in several shards that model.safetensors.index.json
-// lists, or in one GGUF file. Immutable once open; safe for concurrent reads.
+// lists, or in a GGUF file or the parts of one. Immutable once open; safe for concurrent reads.
 
 #ifndef SKALD_WEIGHTS_FILES_CHECKPOINT_H_
 #define SKALD_WEIGHTS_FILES_CHECKPOINT_H_

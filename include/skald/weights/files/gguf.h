@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reader of one GGUF file, version 2 or 3: counts, metadata, a list of tensors, then the tensors, each aligned. Format:
+// Reader of GGUF files, version 2 or 3: counts, metadata, a list of tensors, then the tensors, each aligned. Format:
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. As in ggml's own reader the tensors must be in the order
 // of the list, each where the one before it ends, up to alignment; so no two share bytes. The file ends with the last
-// one. Every number is checked against the file's size before it is used. Immutable once open; safe for concurrent
-// reads.
+// one. Every number is checked against the file's size before it is used. A model may be in several files, of which the
+// first has the metadata and all say in "split.*" which part they are (tools/gguf-split of
+// https://github.com/ggml-org/llama.cpp). Immutable once open; safe for concurrent reads.
 
 #ifndef SKALD_WEIGHTS_FILES_GGUF_H_
 #define SKALD_WEIGHTS_FILES_GGUF_H_
@@ -56,31 +57,42 @@ bool IsGguf(std::span<const std::byte> image) noexcept;
 /// for an unknown version or element type.
 Result<GgufContents> ParseGguf(const std::string& file, std::span<const std::byte> image);
 
-/// One mapped file and its tensors. Move-only; views stay valid when it moves.
+/// One mapped file and the tensors in it.
+struct GgufPart {
+  std::filesystem::path path;       ///< as it was opened
+  MappedFile map;                   ///< the file
+  std::vector<GgufTensor> tensors;  ///< in the order of the file
+};
+
+/// A model in one mapped file, or in several parts. Move-only; views stay valid when it moves.
 class GgufFile {
  public:
-  /// Maps and checks a file. Errors: those of MappedFile and of ParseGguf.
+  /// Maps and checks a file and, if it is the first part of several, the others beside it, which its name tells
+  /// (base/files/part_name.h). Errors: those of MappedFile and of ParseGguf; kInvalidArgument for another part than the
+  /// first; kDataLoss for parts that do not belong together.
   static Result<GgufFile> Open(const std::filesystem::path& path);
 
-  /// Parses a file that is open already. `path` names it in errors.
+  /// Parses a file that is open already, and opens its other parts. `path` names it in errors.
   static Result<GgufFile> From(const std::filesystem::path& path, MappedFile map);
 
-  /// The file, mapped.
-  const MappedFile& map() const { return map_; }
+  /// The files, at least one.
+  std::span<const GgufPart> parts() const { return parts_; }
 
-  /// Views of the file: valid as long as this.
-  const GgufMetadata& metadata() const { return contents_.metadata; }
+  /// Those of the first part. Views of the file: valid as long as this.
+  const GgufMetadata& metadata() const { return metadata_; }
 
-  size_t size() const { return contents_.tensors.size(); }
+  /// Tensors in all parts.
+  size_t size() const { return tensors_.size(); }
 
-  /// Returns tensor `index` in the order of the file.
-  TensorView operator[](size_t index) const;
+  /// Returns tensor `index` in the order of the parts.
+  const TensorView& operator[](size_t index) const { return tensors_[index]; }
 
  private:
-  GgufFile(MappedFile map, GgufContents contents);
+  GgufFile(std::vector<GgufPart> parts, GgufMetadata metadata);
 
-  MappedFile map_;
-  GgufContents contents_;
+  std::vector<GgufPart> parts_;
+  GgufMetadata metadata_;
+  std::vector<TensorView> tensors_;  ///< of the parts
 };
 
 }  // namespace skald

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "skald/base/files/file_calls.h"
+#include "skald/base/files/part_name.h"
 #include "skald/base/files/path_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
@@ -37,6 +38,15 @@ inline Result<ModelFiles> ShardedModel(const std::filesystem::path& index) {
   return files;
 }
 
+// A file, and the other parts of the model if it is the first of them.
+inline ModelFiles FileAndParts(const std::filesystem::path& path) {
+  const auto part = PartNameOf(PathText(path.filename()));
+  if (!part || part->number != 1 || !FileBeginsWith(path, "GGUF")) return {{path}};
+  ModelFiles files;
+  for (const std::string& name : part->All()) files.weights.push_back(path.parent_path() / PathOfText(name));
+  return files;
+}
+
 }  // namespace internal
 
 SKALD_INLINE Result<ModelFiles> ModelFilesAt(const std::filesystem::path& path) {
@@ -44,7 +54,7 @@ SKALD_INLINE Result<ModelFiles> ModelFilesAt(const std::filesystem::path& path) 
     // A file whose facts cannot be read counts as missing; opening it reports the reason.
     if (!internal::IsFolder(path)) {
       const bool is_index = path.extension() == ".json" && !FileBeginsWith(path, "GGUF");
-      return is_index ? internal::ShardedModel(path) : ModelFiles{{path}};
+      return is_index ? internal::ShardedModel(path) : internal::FileAndParts(path);
     }
     if (auto file = path / "model.safetensors"; internal::Exists(file)) {
       return ModelFiles{{std::move(file)}};

@@ -20,6 +20,7 @@
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/gguf_transformer.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
@@ -167,8 +168,7 @@ inline DescribedModel ReadDeepSeek2Gguf(const JsonFields& fields, const GgufTens
   DeepSeekV3Sizes sizes = {.model_dim = fields.Size("embedding_length"),
                            .vocab_size = facts.vocab_size,
                            .feed_forward_dim = fields.Size("feed_forward_length")};
-  const int blocks = fields.Integer("block_count", 1, kMaxLayers);
-  const int layers = blocks - fields.Integer("nextn_predict_layers", 0, blocks - 1, 0);
+  const int layers = GgufLayerCount(fields);
   sizes.dense = FirstLayersDense(layers, fields.Integer("leading_dense_block_count", 0, layers));
   ReadGgufLatentAttention(fields, facts, sizes.attention);
   const bool is_glm = sizes.attention.rope.scaling == RopeScaling::kNone;

@@ -21,7 +21,7 @@ inline FamilyRules Gemma2Rules() {
           .reads_attention_bias = true,
           .reads_caps = true,
           .gguf_window = 4096,
-          .published_pre_scale = QueryPreScaleAmong<Gemma2_2B, Gemma2_9B, Gemma2_27B>};
+          .largest_layers = 46};
 }
 
 inline constexpr PassedFields kGemma2PassedJson[] = {

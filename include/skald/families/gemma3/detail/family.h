@@ -23,7 +23,7 @@ inline FamilyRules Gemma3Rules() {
           .head_dim = 256,
           .reads_attention_bias = true,
           .reads_caps = true,
-          .published_pre_scale = QueryPreScaleAmong<Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B>};
+          .largest_layers = 62};
 }
 
 // The sizes that Gemma3TextConfig assumes. Published files rely on them: transformers writes only what

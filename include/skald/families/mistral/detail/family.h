@@ -34,11 +34,14 @@ inline constexpr Renaming kMistralNames[] = {{"mlp.experts.gate_proj.", "block_s
                                              {"mlp.gate.", "block_sparse_moe.gate."}};
 
 inline constexpr ModelType kMistralTypes[] = {
-    {.name = MistralFamily::kModelType, .read = ReadTransformerWith<MistralRules>, .untold = kMistralUntold},
+    {.name = MistralFamily::kModelType,
+     .read = ReadTransformerWith<MistralRules>,
+     .outer = "mistral3",
+     .untold = kMistralUntold},
     {.name = MixtralFamily::kModelType, .read = ReadTransformerWith<MixtralRules>, .fact_names = kMixtralFactNames}};
 
 struct MistralRow {
-  static constexpr FamilyRow kRow = {.name = "Mistral, Mixtral",
+  static constexpr FamilyRow kRow = {.name = "Mistral, Mistral Small 3, Mixtral",
                                      .special = "sliding window (v0.1); mixtures of experts",
                                      .model_types = kMistralTypes,
                                      .names = kMistralNames};

@@ -5,8 +5,11 @@
 #ifndef SKALD_FAMILIES_OLMO2_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_OLMO2_DETAIL_FAMILY_H_
 
+#include <vector>
+
 #include "skald/families/config/model_config.h"
 #include "skald/families/olmo2/olmo2.h"
+#include "skald/families/olmo3/detail/family.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
@@ -19,7 +22,12 @@ inline FamilyRules Olmo2Rules() {
 
 inline constexpr ModelType kOlmo2Types[] = {{.name = Olmo2Family::kModelType, .read = ReadTransformerWith<Olmo2Rules>}};
 
-inline constexpr GgufArchitecture kOlmo2Architectures[] = {{.name = "olmo2", .read = ReadGgufWith<Olmo2Rules>}};
+// Files of Olmo 3 give a window.
+inline std::vector<DescribedModel> ReadOlmo2Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  return ReadGgufWindow(fields) > 0 ? ReadOlmo3Gguf(fields, facts) : ReadGgufWith<Olmo2Rules>(fields, facts);
+}
+
+inline constexpr GgufArchitecture kOlmo2Architectures[] = {{.name = "olmo2", .read = ReadOlmo2Gguf}};
 
 struct Olmo2Row {
   static constexpr FamilyRow kRow = {.name = "OLMo 2",

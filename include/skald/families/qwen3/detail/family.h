@@ -29,22 +29,30 @@ inline FamilyRules Qwen3MoeRules() {
 }
 
 inline constexpr PassedFields kQwen3PassedJson[] = {
-    {"only counts with use_sliding_window, and is read with it", "", "sliding_window"}};
+    {"only counts with use_sliding_window, and is read with it", "", "sliding_window"},
+    {"positions in images; a text's are the same in every section", "qwen3",
+     "rope_parameters.mrope_section rope_parameters.mrope_interleaved rope_scaling.mrope_section "
+     "rope_scaling.mrope_interleaved"}};
 
 inline constexpr PassedFields kQwen3PassedGguf[] = {
-    {"the width of layers without experts, of which there are none", "qwen3moe", "feed_forward_length"},
-    {"the softmax of the chosen experts, as in all published models", "qwen3moe", "expert_weights_norm", true},
-    {"experts are chosen by a softmax", "qwen3moe", "expert_gating_func", 1.0}};
+    {"layers that read what an encoder of images gives", "qwen3vl qwen3vlmoe", "n_deepstack_layers"},
+    {"the width of layers without experts, of which there are none", "qwen3moe qwen3vlmoe", "feed_forward_length"},
+    {"the softmax of the chosen experts, as in all published models", "qwen3moe qwen3vlmoe", "expert_weights_norm",
+     true},
+    {"experts are chosen by a softmax", "qwen3moe qwen3vlmoe", "expert_gating_func", 1.0}};
 
 inline constexpr ModelType kQwen3Types[] = {
     {.name = Qwen3Family::kModelType, .read = ReadTransformerWith<Qwen3Rules>},
-    {.name = Qwen3MoeFamily::kModelType, .read = ReadTransformerWith<Qwen3MoeRules>}};
+    {.name = Qwen3MoeFamily::kModelType, .read = ReadTransformerWith<Qwen3MoeRules>},
+    {.name = "qwen3_vl_text", .read = ReadTransformerWith<Qwen3Rules>, .outer = "qwen3_vl"}};
 
 inline constexpr GgufArchitecture kQwen3Architectures[] = {{.name = "qwen3", .read = ReadGgufWith<Qwen3Rules>},
-                                                           {.name = "qwen3moe", .read = ReadGgufWith<Qwen3MoeRules>}};
+                                                           {.name = "qwen3moe", .read = ReadGgufWith<Qwen3MoeRules>},
+                                                           {.name = "qwen3vl", .read = ReadGgufWith<Qwen3Rules>},
+                                                           {.name = "qwen3vlmoe", .read = ReadGgufWith<Qwen3MoeRules>}};
 
 struct Qwen3Row {
-  static constexpr FamilyRow kRow = {.name = "Qwen3, Qwen3-MoE",
+  static constexpr FamilyRow kRow = {.name = "Qwen3, Qwen3-MoE, Qwen3-VL (text)",
                                      .special = "QK-norm; mixtures of experts",
                                      .model_types = kQwen3Types,
                                      .architectures = kQwen3Architectures,

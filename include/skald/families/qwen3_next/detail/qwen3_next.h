@@ -20,6 +20,7 @@
 #include "skald/families/qwen3_next/qwen3_next.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
+#include "skald/families/readers/detail/gguf_transformer.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
@@ -114,12 +115,11 @@ inline DescribedModel ReadQwen3_5Moe(const JsonFields& fields) {
 inline Qwen3NextSizes ReadQwenGgufSizes(const JsonFields& fields, const GgufTensorFacts& facts) {
   Qwen3NextSizes sizes = {.model_dim = fields.Size("embedding_length"),
                           .vocab_size = facts.vocab_size,
-                          .layers = fields.Integer("block_count", 1, kMaxLayers),
+                          .layers = GgufLayerCount(fields),
                           .heads = fields.Size("attention.head_count"),
                           .kv_heads = fields.Size("attention.head_count_kv"),
                           .head_dim = fields.Size("attention.key_length")};
   fields.Expect("attention.value_length", sizes.head_dim);
-  fields.Expect("nextn_predict_layers", 0);
   sizes.rotary_dim = fields.Integer("rope.dimension_count", 1, sizes.head_dim);
   sizes.rope.base = fields.Positive("rope.freq_base");
   sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));

@@ -49,10 +49,11 @@ struct FamilyRules {
   bool reads_caps = false;         // of scores and logits, and what scores are divided by
   int nth_without_rope = 0;        // 0: all layers have one
   bool may_rotate_partly = false;  // whether RoPE may turn a part of each head
-  // Of GGUF files, which leave them out: the window of kAllButNth, and what scores are divided by the root of where
-  // that is a number of its own for each published model.
+  double rotary_part = 1.0;        // that it turns where files do not say
+  // Of GGUF files, which leave them out: the window of kAllButNth, and the layers of the largest published model, if
+  // what its scores are divided by is another rule than the others'.
   std::optional<int> gguf_window = {};
-  std::optional<double> (*published_pre_scale)(const ShortForm&) = nullptr;
+  int largest_layers = 0;
 };
 
 inline std::vector<LayerKind> ReadLayerTypes(const JsonFields& fields, const nlohmann::json& types, size_t count) {
@@ -116,7 +117,7 @@ inline Activation ReadActivation(const JsonFields& fields, Activation standard) 
   const char* name = newer ? "hidden_activation" : "hidden_act";
   const std::string value = fields.String(name, NameOf(standard));
   if (value == NameOf(Activation::kGeluErf) && !newer && standard == Activation::kGeluTanh) return standard;
-  for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf}) {
+  for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, standard}) {
     if (value != NameOf(activation)) continue;
     if (newer && standard != Activation::kGeluTanh) fields.Expect("hidden_act", value);
     return activation;
@@ -164,7 +165,7 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
     fields.Expect("use_sliding_window", false);
     ReadLayersWithoutRope(fields, family.nth_without_rope, a);
   }
-  ReadRopes(fields, family.may_rotate_partly, a);
+  ReadRopes(fields, family.may_rotate_partly, a, family.rotary_part);
   a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps"));
   a.activation = ReadActivation(fields, a.activation);
   ReadCaps(fields, family, a);

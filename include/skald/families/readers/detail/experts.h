@@ -67,6 +67,16 @@ inline void ReadJsonExperts(const JsonFields& fields, ExpertRule rule, ShortForm
   a.feed_forward = experts;
 }
 
+// Changes the experts of a model that has some.
+template <class Change>
+void ChangeExperts(ShortForm& a, Change change) {
+  const auto* const found = a.feed_forward ? a.feed_forward->As<MixtureOfExperts>() : nullptr;
+  if (found == nullptr) return;
+  MixtureOfExperts experts = *found;
+  change(experts);
+  a.feed_forward = experts;
+}
+
 // The same from the metadata of a GGUF file, which has experts where it counts them. They are those of every layer.
 inline void ReadGgufExperts(const JsonFields& fields, ExpertRule rule, ShortForm& a) {
   if (rule == ExpertRule::kNone) return fields.Expect("expert_count", 0);

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "skald/base/json/detail/json_fields.h"
@@ -29,22 +28,41 @@ inline int ReadGgufWindow(const JsonFields& fields) {
   return fields.Integer("attention.sliding_window", 0, 1 << 30, 0);
 }
 
+// Returns the blocks of a model. Further ones predict further tokens; their tensors are passed over.
+inline int GgufLayerCount(const JsonFields& fields) {
+  const int blocks = fields.Integer("block_count", 1, kMaxLayers);
+  return blocks - fields.Integer("nextn_predict_layers", 0, blocks - 1, 0);
+}
+
+// Makes layers sliding where an array says so of each block, or else all but each nth.
+inline void ReadGgufPattern(const JsonFields& fields, int nth, std::vector<LayerKind>& layers) {
+  constexpr const char* kName = "attention.sliding_window_pattern";
+  const nlohmann::json* const pattern = fields.Find(kName);
+  const bool is_array = pattern != nullptr && pattern->is_array();
+  const auto step = is_array ? size_t{1} : static_cast<size_t>(fields.Size(kName, nth));
+  for (size_t i = 0; i < layers.size(); ++i) {
+    bool slides = (i + 1) % step != 0;
+    if (is_array) {
+      if (i >= pattern->size() || !(*pattern)[i].is_boolean()) {
+        return fields.WrongValue(kName, *pattern, "an array of block_count truths");
+      }
+      slides = (*pattern)[i].get<bool>();
+    }
+    if (slides) layers[i] = LayerKind::kSlidingAttention;
+  }
+}
+
 // Returns the model's layers. In families with a window all are sliding where the file gives one, or all but each nth;
 // in those with layers without RoPE each nth is one, which no value tells.
 inline std::vector<LayerKind> GgufLayers(const JsonFields& fields, const FamilyRules& family) {
-  std::vector<LayerKind> layers(static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers)),
-                                LayerKind::kFullAttention);
+  std::vector<LayerKind> layers(static_cast<size_t>(GgufLayerCount(fields)), LayerKind::kFullAttention);
   for (size_t i = 0; family.nth_without_rope > 0 && i < layers.size(); ++i) {
     if ((i + 1) % static_cast<size_t>(family.nth_without_rope) == 0) layers[i] = LayerKind::kNopeAttention;
   }
   if (family.layers == LayerRule::kAllIfGiven && ReadGgufWindow(fields) > 0) {
     std::ranges::fill(layers, LayerKind::kSlidingAttention);
   }
-  if (family.layers != LayerRule::kAllButNth) return layers;
-  const auto nth = static_cast<size_t>(fields.Size("attention.sliding_window_pattern", family.nth));
-  for (size_t i = 0; i < layers.size(); ++i) {
-    if ((i + 1) % nth != 0) layers[i] = LayerKind::kSlidingAttention;
-  }
+  if (family.layers == LayerRule::kAllButNth) ReadGgufPattern(fields, family.nth, layers);
   return layers;
 }
 
@@ -53,36 +71,22 @@ inline void RefuseUnsupportedGguf(const JsonFields& fields, int head_dim) {
   fields.Expect("attention.value_length", head_dim);
 }
 
-// Returns the query_pre_scale of that of the Configs which has the sizes of `a`.
-template <class... Configs>
-std::optional<double> QueryPreScaleAmong(const ShortForm& a) {
-  std::optional<double> found;
-  const auto look = [&](const ShortForm& one) {
-    const bool same = one.model_type == a.model_type && one.layers.size() == a.layers.size() &&
-                      one.model_dim == a.model_dim && one.heads == a.heads && one.head_dim == a.head_dim;
-    if (same) found = one.query_pre_scale;
-  };
-  (look(ShortFormOf<Configs>()), ...);
-  return found;
-}
-
 // Returns what scores are divided by the root of. Files that have "attention.scale" say what they are multiplied by,
-// as float32. Some families have a number of their own for each model, which the converter leaves out. In other
-// architectures llama.cpp takes no notice of it.
+// as float32. Others leave it to llama.cpp's rule: it is the size of a head, but in the largest model of some families,
+// which is known by its layers, the width of the stream divided by the heads.
 inline double ReadGgufQueryPreScale(const JsonFields& fields, const FamilyRules& family, const ShortForm& a) {
   constexpr const char* kName = "attention.scale";
-  const bool has_own = family.published_pre_scale != nullptr;
-  if (fields.Find(kName) != nullptr) {
-    const double scale = fields.Positive(kName), divisor = 1.0 / (scale * scale), whole = std::round(divisor);
-    const bool is_whole = static_cast<float>(1.0 / std::sqrt(whole)) == static_cast<float>(scale);
-    const bool is_usual = is_whole && whole == a.head_dim;
-    if (!has_own && !is_usual) fields.Unsupported(kName, scale, "1 divided by the root of attention.key_length");
-    return is_whole ? whole : divisor;
+  const bool has_own = family.largest_layers > 0;
+  if (fields.Find(kName) == nullptr) {
+    const bool is_largest = a.layers.size() == static_cast<size_t>(family.largest_layers);
+    return is_largest ? a.model_dim / a.heads : a.head_dim;
   }
-  if (!has_own) return a.head_dim;
-  const std::optional<double> published = family.published_pre_scale(a);
-  if (!published) fields.Missing(kName, ", and no published model of this family has as many layers, heads and sizes");
-  return published.value_or(1.0);
+  const double scale = fields.Positive(kName), divisor = 1.0 / (scale * scale), whole = std::round(divisor);
+  const bool is_whole = static_cast<float>(1.0 / std::sqrt(whole)) == static_cast<float>(scale);
+  const bool is_usual = is_whole && whole == a.head_dim;
+  // In other architectures llama.cpp takes no notice of it.
+  if (!has_own && !is_usual) fields.Unsupported(kName, scale, "1 divided by the root of attention.key_length");
+  return is_whole ? whole : divisor;
 }
 
 inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& family, const GgufTensorFacts& facts) {

@@ -49,7 +49,7 @@ inline bool NamesControlPiece(std::string_view text) {
   return std::find(std::begin(kNames), std::end(kNames), text) != std::end(kNames);
 }
 
-inline void ReadGgufBytePieces(const GgufTokenizerReader& reader, TokenizerSpec& spec) {
+inline void ReadGgufPieces(const GgufTokenizerReader& reader, TokenizerSpec& spec) {
   const size_t count = reader.SizeOf("tokens");
   reader.ReadStrings("tokens", count, [&](size_t i, const std::string& text) {
     // No text has an empty piece, but files fill gaps with them.
@@ -83,6 +83,18 @@ inline TextList ReadGgufMerges(const GgufTokenizerReader& reader) {
   return merges;
 }
 
+// Reads the ids that begin, end and fill texts, of a spec with its vocabulary.
+inline void ReadGgufMarkers(const GgufTokenizerReader& reader, bool adds_bos, TokenizerSpec& spec) {
+  const size_t count = spec.vocabulary.texts.size();
+  spec.bos_id = reader.TokenId("bos_token_id", count);
+  spec.eos_id = reader.TokenId("eos_token_id", count);
+  spec.unk_id = reader.TokenId("unknown_token_id", count);
+  spec.pad_id = reader.TokenId("padding_token_id", count);
+  const bool adds_eos = reader.fields().Flag("add_eos_token", false);
+  if (adds_bos && spec.bos_id) spec.prefix.push_back(*spec.bos_id);
+  if (adds_eos && spec.eos_id) spec.suffix.push_back(*spec.eos_id);
+}
+
 // Returns the split pattern of a pre-tokenizer's name; notes an error for an unknown name.
 inline const GgufPreTokenizer* ReadGgufPreTokenizer(const GgufTokenizerReader& reader) {
   const std::string name = reader.fields().String("pre", "default");
@@ -105,21 +117,13 @@ inline Result<TokenizerSpec> BytePairsFromGguf(const GgufTokenizerReader& reader
   spec.pre_tokenizers.emplace_back(pre_tokenizer::ByteLevel{.add_prefix_space = false, .use_regex = false});
   spec.decoders.emplace_back(token_decoder::ByteLevel{.added_tokens_verbatim = true});
 
-  ReadGgufBytePieces(reader, spec);
+  ReadGgufPieces(reader, spec);
   token_model::Bpe model;
   model.ignore_merges = pre_tokenizer->ignore_merges;
   model.merges = ReadGgufMerges(reader);
   spec.model = std::move(model);
 
-  const size_t count = spec.vocabulary.texts.size();
-  spec.bos_id = reader.TokenId("bos_token_id", count);
-  spec.eos_id = reader.TokenId("eos_token_id", count);
-  spec.unk_id = reader.TokenId("unknown_token_id", count);
-  spec.pad_id = reader.TokenId("padding_token_id", count);
-  const bool adds_bos = reader.fields().Flag("add_bos_token", pre_tokenizer->add_bos);
-  const bool adds_eos = reader.fields().Flag("add_eos_token", false);
-  if (adds_bos && spec.bos_id) spec.prefix.push_back(*spec.bos_id);
-  if (adds_eos && spec.eos_id) spec.suffix.push_back(*spec.eos_id);
+  ReadGgufMarkers(reader, reader.fields().Flag("add_bos_token", pre_tokenizer->add_bos), spec);
   if (!reader.ok()) return reader.failure();
   return spec;
 }

@@ -11,8 +11,10 @@
 #include <bit>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "skald/base/files/part_name.h"
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -169,28 +171,93 @@ SKALD_INLINE Result<GgufContents> ParseGguf(const std::string& file, std::span<c
   });
 }
 
+namespace internal {
+
+// The names of the parts of a model, in one file or several, whose first part is at `path`.
+inline Result<std::vector<std::string>> NamesOfParts(const std::filesystem::path& path, const GgufMetadata& metadata) {
+  const std::string name = PathText(path.filename());
+  const std::optional<PartName> found = PartNameOf(name);
+  const PartName named = found.value_or(PartName());
+  const double count = metadata.Number("split.count").value_or(1.0), number = metadata.Number("split.no").value_or(0.0);
+  if (named.number != 1) {
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({PathText(path), ": is part ", std::to_string(named.number), " of ", std::to_string(named.count),
+                        " of a model: open the first, ", named.All().front()}));
+  }
+  if (count == named.count && number == 0.0) {
+    return count == 1.0 ? std::vector<std::string>{name} : named.All();
+  }
+  const auto shown = [](double value) { return std::to_string(static_cast<int64_t>(value)); };
+  return Fail(ErrorCode::kDataLoss, Concat({PathText(path), ": its metadata say that it is part ", shown(number + 1.0),
+                                            " of ", shown(count), ", its name ",
+                                            found ? "that it is part 1 of " + std::to_string(named.count)
+                                                  : "does not end in '-00001-of-...', by which the others are found"}));
+}
+
+// A part of a model after the first one.
+inline Result<GgufPart> OpenGgufPart(const std::filesystem::path& path, size_t number, size_t count) {
+  SKALD_ASSIGN(auto map, MappedFile::Open(path));
+  SKALD_ASSIGN(auto contents, ParseGguf(PathText(path), map.bytes()));
+  if (contents.metadata.Number("split.no") == static_cast<double>(number) &&
+      contents.metadata.Number("split.count") == static_cast<double>(count)) {
+    return GgufPart{path, std::move(map), std::move(contents.tensors)};
+  }
+  return Fail(ErrorCode::kDataLoss, Concat({PathText(path), ": its metadata do not say that it is part ",
+                                            std::to_string(number + 1), " of ", std::to_string(count)}));
+}
+
+// Reports parts that lack tensors, or of which two have the same one.
+inline Result<void> CheckGgufParts(const std::vector<GgufPart>& parts, const GgufMetadata& metadata) {
+  std::vector<std::string_view> names;
+  for (const GgufPart& part : parts) {
+    for (const GgufTensor& tensor : part.tensors) names.push_back(tensor.name);
+  }
+  std::ranges::sort(names);
+  const std::string shown = PathText(parts.front().path);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
+    return Fail(ErrorCode::kDataLoss, Concat({shown, ": tensor ", QuotedName(*twice), " is in two of the parts"}));
+  }
+  const auto count = metadata.Number("split.tensors.count");
+  if (!count || *count == static_cast<double>(names.size())) return {};
+  return Fail(ErrorCode::kDataLoss, Concat({shown, ": its parts have ", std::to_string(names.size()),
+                                            " tensors, and its metadata promise another number"}));
+}
+
+}  // namespace internal
+
 SKALD_INLINE Result<GgufFile> GgufFile::Open(const std::filesystem::path& path) {
   SKALD_ASSIGN(auto map, MappedFile::Open(path));
   return From(path, std::move(map));
 }
 
 SKALD_INLINE Result<GgufFile> GgufFile::From(const std::filesystem::path& path, MappedFile map) {
-  SKALD_ASSIGN(auto contents, ParseGguf(PathText(path), map.bytes()));
-  return GgufFile(std::move(map), std::move(contents));
+  return NoThrow(PathText(path), [&]() -> Result<GgufFile> {
+    SKALD_ASSIGN(auto contents, ParseGguf(PathText(path), map.bytes()));
+    SKALD_ASSIGN(const auto names, internal::NamesOfParts(path, contents.metadata));
+    std::vector<GgufPart> parts;
+    parts.push_back({path, std::move(map), std::move(contents.tensors)});
+    for (size_t i = 1; i < names.size(); ++i) {
+      SKALD_ASSIGN(auto part, internal::OpenGgufPart(path.parent_path() / PathOfText(names[i]), i, names.size()));
+      parts.push_back(std::move(part));
+    }
+    SKALD_TRY(internal::CheckGgufParts(parts, contents.metadata));
+    return GgufFile(std::move(parts), std::move(contents.metadata));
+  });
 }
 
-SKALD_INLINE TensorView GgufFile::operator[](size_t index) const {
-  const GgufTensor& tensor = contents_.tensors[index];
-  return {.name = tensor.name,
-          .dtype_name = tensor.type->name,
-          .dtype = internal::ParameterType(tensor.type->name),
-          .shape = tensor.shape,
-          .bytes = map_.bytes().subspan(tensor.begin, tensor.size),
-          .format = FindGroupFormat(tensor.type->name)};
+SKALD_INLINE GgufFile::GgufFile(std::vector<GgufPart> parts, GgufMetadata metadata)
+    : parts_(std::move(parts)), metadata_(std::move(metadata)) {
+  for (const GgufPart& part : parts_) {
+    for (const GgufTensor& tensor : part.tensors) {
+      tensors_.push_back({.name = tensor.name,
+                          .dtype_name = tensor.type->name,
+                          .dtype = internal::ParameterType(tensor.type->name),
+                          .shape = tensor.shape,
+                          .bytes = part.map.bytes().subspan(tensor.begin, tensor.size),
+                          .format = FindGroupFormat(tensor.type->name)});
+    }
+  }
 }
-
-SKALD_INLINE GgufFile::GgufFile(MappedFile map, GgufContents contents)
-    : map_(std::move(map)), contents_(std::move(contents)) {}
 
 }  // namespace skald
 

@@ -26,7 +26,7 @@ namespace skald {
 struct OpenedModel::State {
   std::filesystem::path path;
   std::shared_ptr<const PackedFile> packed = nullptr;
-  std::shared_ptr<const Checkpoint> gguf = nullptr;  // of one GGUF file
+  std::shared_ptr<const Checkpoint> gguf = nullptr;  // of a GGUF file and its parts
 };
 
 SKALD_INLINE Result<OpenedModel> OpenedModel::Open(const std::filesystem::path& path) {
@@ -75,8 +75,13 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> OpenedModel::checkpoint()
 
 SKALD_INLINE Result<std::string> OpenedModel::DescribeSource() const {
   return NoThrow(PathText(path()), [&]() -> Result<std::string> {
-    if (gguf() != nullptr) return DescribeSourceFile(path(), gguf()->map());
-    return skald::DescribeSource(path());
+    if (gguf() == nullptr) return skald::DescribeSource(path());
+    std::string text;
+    for (const GgufPart& part : gguf()->parts()) {
+      SKALD_ASSIGN(const auto line, DescribeSourceFile(part.path, part.map));
+      text += line;
+    }
+    return text;
   });
 }
 

@@ -55,7 +55,7 @@ inline constexpr PassedFields kPassedConfigJson[] = {
     {"the parts that see and hear, which are not read", "",
      "vision_config audio_config mm_tokens_per_image vision_soft_tokens_per_image video_soft_tokens_per_image "
      "audio_ms_per_token vision_feature_layer vision_feature_select_strategy projector_hidden_act language_model_only "
-     "audio_soft_tokens_per_image"},
+     "audio_soft_tokens_per_image spatial_merge_size multimodal_projector_bias"},
     {"layers that predict further tokens, which are not read", "",
      "num_nextn_predict_layers mtp_* mtp_num_hidden_layers"},
     {"whether it is the second half of a pair; a language model computes the same", "", "is_decoder"},

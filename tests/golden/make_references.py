@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes tiny models with random weights and records what transformers computes of them: data/README.md says what of.
+
+usage: make_references.py FOLDER [FAMILY...]      all families below where none is named
+
+Needs the packages transformers 5.24.0 and torch 2.15.0 of the Python index. Everything is computed in float32 on a
+processor, every step from the first token on, without a cache. Prompts are taken from seeds in turn until each greedy
+token wins by MARGIN or more, so that no rounding decides between two.
+"""
+import pathlib
+import sys
+
+import torch
+import transformers
+from safetensors.torch import save_file
+
+PROMPT, GREEDY, MARGIN, VOCABULARY = 45, 16, 0.045, 320
+
+# Sizes that no two dimensions share, and what makes a family another one than Llama.
+SMALL = dict(vocab_size=VOCABULARY, hidden_size=48, intermediate_size=76, num_hidden_layers=4, num_attention_heads=6,
+             num_key_value_heads=2, head_dim=10, max_position_embeddings=256, tie_word_embeddings=False)
+WITHOUT_HEAD_DIM = {**{name: value for name, value in SMALL.items() if name != "head_dim"}, "hidden_size": 60}
+SOME_SLIDE = ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"]
+YARN = dict(rope_type="yarn", rope_theta=5000.0, factor=4.0, original_max_position_embeddings=32, beta_fast=8.0,
+            beta_slow=1.0)
+FAMILIES = {
+    "olmo3": dict(WITHOUT_HEAD_DIM, num_key_value_heads=3, sliding_window=9, layer_types=SOME_SLIDE, rope_parameters={
+        "full_attention": YARN, "sliding_attention": dict(rope_type="default", rope_theta=5000.0)}),
+    "olmoe": dict(WITHOUT_HEAD_DIM, intermediate_size=28, num_experts=7, num_experts_per_tok=3, norm_topk_prob=False),
+    "qwen2_moe": dict(WITHOUT_HEAD_DIM, moe_intermediate_size=28, shared_expert_intermediate_size=36, num_experts=7,
+                      num_experts_per_tok=3, norm_topk_prob=False, mlp_only_layers=[2]),
+    "ministral3": dict(SMALL, rope_parameters=dict(YARN, original_max_position_embeddings=16, mscale=1.0,
+                                                   mscale_all_dim=1.0, llama_4_scaling_beta=0.3)),
+    "seed_oss": dict(SMALL, attention_bias=True, attention_out_bias=False),
+    "exaone4": dict(SMALL, sliding_window=9, layer_types=SOME_SLIDE),
+    "arcee": dict(SMALL, rope_parameters=YARN),
+    "glm4_moe": dict(SMALL, num_hidden_layers=3, moe_intermediate_size=28, n_routed_experts=8, num_experts_per_tok=3,
+                     n_shared_experts=1, n_group=1, topk_group=1, first_k_dense_replace=1, routed_scaling_factor=1.5,
+                     attention_bias=True, use_qk_norm=True, partial_rotary_factor=0.4),
+    # Its text alone, beside an encoder of images that is passed over.
+    "qwen3_vl": dict(text_config=dict(SMALL, rope_parameters=dict(
+        rope_type="default", rope_theta=5000.0, mrope_section=[2, 2, 1], mrope_interleaved=True)), vision_config=dict(
+            depth=1, hidden_size=16, intermediate_size=20, num_heads=2, out_hidden_size=48, num_position_embeddings=16,
+            deepstack_visual_indexes=[0])),
+}
+
+
+def model_of(family, sizes):
+    config = transformers.AutoConfig.for_model(family, **sizes)
+    config._attn_implementation = "eager"
+    config._experts_implementation = "eager"
+    torch.manual_seed(7)
+    kind = transformers.AutoModelForImageTextToText if "vision_config" in sizes else transformers.AutoModelForCausalLM
+    model = kind.from_config(config, dtype=torch.float32).eval()
+    generator = torch.Generator().manual_seed(11)
+    with torch.no_grad():
+        for name, values in [*model.named_parameters(), *model.named_buffers()]:
+            if name.endswith("inv_freq"):
+                continue
+            # Norms near one, biases of the same order as what they are added to, all else so that layers change rows.
+            noise = torch.randn(values.shape, generator=generator)
+            is_norm = "norm" in name and values.dim() == 1
+            scale = 1.5 / values.shape[-1] ** 0.5 if values.dim() > 1 else 0.2
+            values.copy_(1.0 + 0.2 * noise if is_norm else noise * (1.0 if "embed" in name else scale))
+    return model
+
+
+@torch.no_grad()
+def computed(model, prompt):
+    """Logits and rows behind the final norm of a prompt, and the tokens that follow with the margins of each."""
+    output = model(input_ids=prompt, use_cache=False, output_hidden_states=True)
+    text, greedy, margins = prompt, [], []
+    for _ in range(GREEDY):
+        best = model(input_ids=text, use_cache=False).logits[:, -1].topk(2)
+        greedy.append(best.indices[:, 0])
+        margins.append(best.values[:, 0] - best.values[:, 1])
+        text = torch.cat([text, best.indices[:, :1]], dim=1)
+    return output.logits, output.hidden_states[-1], torch.stack(greedy, 1), torch.stack(margins, 1)
+
+
+def record(folder, family, sizes):
+    model = model_of(family, sizes)
+    rows, seed = [], 0
+    while len(rows) < 2:
+        generator = torch.Generator().manual_seed(seed)
+        prompt = torch.randint(3, VOCABULARY, (1, PROMPT), generator=generator)
+        found = computed(model, prompt)
+        if found[3].min() >= MARGIN:
+            rows.append((prompt, *found))
+        seed += 1
+    names = ["input_ids", "logits", "hidden_last", "greedy", "greedy_margin"]
+    tensors = {name: torch.cat([row[i] for row in rows]).contiguous() for i, name in enumerate(names)}
+
+    into = folder / family
+    model.save_pretrained(into)
+    (into / "generation_config.json").unlink(missing_ok=True)
+    save_file(tensors, into / "golden.safetensors")
+    print(f"{family}: prompts of seeds up to {seed - 1}, least margin {tensors['greedy_margin'].min():.3f}")
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    for family in sys.argv[2:] or FAMILIES:
+        record(folder, family, FAMILIES[family])
+
+
+if __name__ == "__main__":
+    main()
