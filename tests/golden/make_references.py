@@ -68,7 +68,7 @@ def model_of(family, sizes):
 
 @torch.no_grad()
 def computed(model, prompt):
-    """Logits and rows behind the final norm of a prompt, and the tokens that follow with the margins of each."""
+    """Logits and rows after the final norm of a prompt, and the tokens that follow with the margins of each."""
     output = model(input_ids=prompt, use_cache=False, output_hidden_states=True)
     text, greedy, margins = prompt, [], []
     for _ in range(GREEDY):

@@ -14,7 +14,7 @@
 
 namespace skald {
 
-/// What a file's name says of a part.
+/// A part, as the name of its file tells it.
 struct PartName {
   std::string model;    ///< the name before the numbers, with its folders if it had any
   uint32_t number = 1;  ///< of this part, from 1 to `count`
