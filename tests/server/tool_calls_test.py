@@ -92,6 +92,30 @@ class Calls(unittest.TestCase):
         self.assertEqual(ask(plain[1], response_format=form, max_tokens=40)[0], 200)
 
 
+class Options(unittest.TestCase):
+    """A template from a file, and a form that it does not tell."""
+
+    def test_a_form_that_a_template_does_not_tell_is_named(self):
+        schema = {"type": "object", "properties": {"x": {"enum": ["red", "blue"]}}, "required": ["x"]}
+        with temporary_folder() as folder:
+            file = os.path.join(folder, "own.jinja")
+            with open(file, "w") as text:
+                text.write("OWN {{ tools | tojson if tools }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+            given = ["--model", DEMO, "--max-context", "1024", "--chat-template-file", file]
+            with RunningServer(PROGRAM, *given) as server:
+                rendered = server.post("/apply-template", {"messages": [{"role": "user", "content": "Look!"}]})[1]["prompt"]
+                self.assertTrue(rendered.startswith("OWN user: Look!") or "OWN " in rendered, rendered)
+                status, answer = ask(server, tools=tools(schema))
+                self.assertEqual(status, 400)
+                self.assertIn("--tool-format", answer["error"]["message"])
+            for form in ("nemotron", "seed", "lfm2.5", "minimax-m2", "json"):
+                with self.subTest(form), RunningServer(PROGRAM, *given, "--tool-format", form) as server:
+                    status, answer = ask(server, tools=tools(schema), tool_choice="required", parallel_tool_calls=False)
+                    self.assertEqual(status, 200, answer)
+                    [call] = answer["choices"][0]["message"]["tool_calls"]
+                    self.assertIn(json.loads(call["function"]["arguments"])["x"], ["red", "blue"])
+
+
 class WithAForm(unittest.TestCase):
     SCHEMA = {"type": "object", "properties": {"y": {"enum": [1, 2]}}, "required": ["y"]}
     ARGUMENTS = {"type": "object", "properties": {"x": {"enum": ["red", "blue"]}}, "required": ["x"]}

@@ -83,6 +83,7 @@ struct Call {
 struct Answer {
   std::string text;
   std::vector<Call> calls;
+  std::string thought = {};
 };
 
 const std::vector<Answer>& Answers() {
@@ -94,6 +95,8 @@ const std::vector<Answer>& Answers() {
          {{"words", Json::array({"it's", "a \"b\""})}, {"ratio", 0.5}, {"deep", true}, {"more", {{"a", "b"}}}}}}},
       {"", {{"get_weather", {{"city", "Ur"}}}, {"look_up", {{"words", Json::array({"x"})}, {"deep", false}}}}},
       {"Let me see.", {{"get_weather", {{"city", "Oslo"}, {"days", 1}}}}},
+      {"", {{"get_weather", {{"city", "Bonn"}}}}, "Hm, I see."},
+      {"It is warm.", {}, "Hm, I know."},
   };
   return answers;
 }
@@ -114,6 +117,7 @@ Result<MarkedText> Rendered(const Published& published, const std::optional<Answ
   chat.Add(Role::kUser, "Go");
   if (answer) {
     Json message = {{"role", "assistant"}, {"content", answer->text}};
+    if (!answer->thought.empty()) message["reasoning_content"] = answer->thought;
     for (size_t i = 0; i < answer->calls.size(); ++i) {
       const Call& call = answer->calls[i];
       message["tool_calls"].push_back({{"id", "abcdefgh" + std::to_string(i)},
@@ -136,6 +140,12 @@ std::string SaidAfter(const std::string& prompt, const std::string& whole) {
   return whole.substr(begin);
 }
 
+// Without white space at the end.
+std::string Shortened(std::string text) {
+  text.erase(text.find_last_not_of(" \n") + 1);
+  return text;
+}
+
 // Reads a text in pieces. `end` becomes where the last call was whole.
 Answer Read(const OutputReading& reading, std::string_view text, size_t size, size_t& end) {
   const auto parser = MakeOutputParser(reading);
@@ -143,7 +153,8 @@ Answer Read(const OutputReading& reading, std::string_view text, size_t size, si
   std::string json;
   const auto add = [&](const std::vector<OutputPart>& parts, size_t at) {
     for (const OutputPart& part : parts) {
-      if (part.kind == Kind::kText || part.kind == Kind::kReasoning) answer.text += part.text;
+      if (part.kind == Kind::kText) answer.text += part.text;
+      if (part.kind == Kind::kReasoning) answer.thought += part.text;
       if (part.kind == Kind::kToolCall) json.clear();
       if (part.kind == Kind::kToolCall) answer.calls.push_back({part.text, {}});
       if (part.kind == Kind::kArguments) json += part.text;
@@ -202,19 +213,29 @@ void CheckRoundTrips(const Published& published) {
     CHECK_MESSAGE(whole.has_value(), (whole ? "" : whole.error().message));
     if (!whole) continue;
     const std::string said = SaidAfter(prompt->text(), whole->text());
-    if (said.find(answer.calls.back().name) == said.npos && answer.calls.size() > 1) continue;  // the first call alone
+    if (answer.calls.size() > 1 && said.find(answer.calls.back().name) == said.npos) continue;  // the first call alone
     CAPTURE(said);
+    const bool has_thought = said.find(answer.thought) != said.npos;
+    OutputReading reading = {.format = format, .tools = tools};
+    const std::string before = Shortened(whole->text().substr(0, whole->text().size() - said.size()));
+    // A thought that the template does not end is none.
+    reading.begins_thinking = !format.think_begin.empty() && before.ends_with(Shortened(format.think_begin)) &&
+                              said.find(format.think_end) != said.npos;
+    CAPTURE(before.substr(before.size() - std::min<size_t>(before.size(), 40)));
     for (const size_t size : {size_t{1}, size_t{7}, said.size()}) {
       size_t end = 0;
-      const Answer read = Read({.format = format, .tools = tools}, said, size, end);
+      const Answer read = Read(reading, said, size, end);
       CHECK(read.calls.size() == answer.calls.size());
       if (read.calls.size() != answer.calls.size()) break;
       for (size_t i = 0; i < read.calls.size(); ++i) {
         CHECK(read.calls[i].name == answer.calls[i].name);
         CHECK(nlohmann::json(read.calls[i].arguments) == nlohmann::json(answer.calls[i].arguments));
       }
-      // Some templates leave out a text beside calls.
-      if (said.find(answer.text) != said.npos) CHECK(read.text.find(answer.text) != read.text.npos);
+      // Some templates leave out a text beside calls, or make it a thought.
+      const std::string read_all = read.thought + read.text;
+      if (said.find(answer.text) != said.npos) CHECK(read_all.find(answer.text) != read_all.npos);
+      if (has_thought && !format.think_begin.empty()) CHECK(read.thought.find(answer.thought) != read.thought.npos);
+      if (has_thought && answer.calls.empty()) CHECK(read.text.find(answer.text) != read.text.npos);
       if (size == 1) CHECK(said.substr(0, end).substr(std::min(end, Allowed(format, tools, said))) == "");  // the rest
     }
   }

@@ -109,6 +109,23 @@ TEST_CASE("a template that writes calls but no tools has these in the system's t
   CHECK(Rendered(deepseek, chat).starts_with("[system]Be brief.[user]Go"));
 }
 
+TEST_CASE("thoughts are where templates look for them") {
+  Chat chat;
+  chat.Add(Role::kUser, "Go");
+  chat.Add(Role::kAssistant, "Yes", "Hm");
+  const char* const same = "{% for m in messages %}{{ m.reasoning_content }}{% endfor %}";
+  CHECK(Rendered(same, chat) == "Hm");
+  for (const char* const name : {"thinking", "reasoning"}) {
+    const std::string member = std::string("message.") + name;
+    CHECK(Rendered(("{% for message in messages %}{{ " + member + " }}{{ message.content }}{% endfor %}").c_str(),
+                   chat) == "GoHmYes");
+  }
+  const char* const block =
+      "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for b in m.content %}"
+      "{{ '<' + b.thinking + '>' if b['type'] == 'thinking' else b.text }}{% endfor %}{% endif %}{% endfor %}";
+  CHECK(Rendered(block, chat) == "Go<Hm>Yes");
+}
+
 TEST_CASE("tools have the names that templates have for them") {
   const char* const smollm = "{% for t in xml_tools %}{{ t.function.name }}{% endfor %}";
   CHECK(Rendered(smollm, Talk()) == "look");

@@ -22,6 +22,7 @@
 #include "skald/base/text/printable.h"
 #include "skald/open/detail/final_message.h"
 #include "skald/open/tools/detail/adapted_calls.h"
+#include "skald/open/tools/detail/adapted_thoughts.h"
 #include "skald/open/tools/detail/tool_text.h"
 #include "skald/templates/built_in.h"
 #include "skald/templates/special_tokens.h"
@@ -195,8 +196,8 @@ inline Result<MarkedText> RenderToolText(const Tokenizer& tokenizer, const ChatT
   return other ? std::move(other) : std::move(text);
 }
 
-// Renders the chat in the ways that templates want tools and calls, until one does; returns the first error if none
-// does.
+// Renders the chat in the ways that templates want tools, calls and thoughts, until one does; returns the first error
+// if none does.
 inline Result<MarkedText> RenderAnyWay(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
                                        std::string& bos) {
   if (chat.tools_are_text) return RenderToolText(tokenizer, chat_template, chat, bos);
@@ -206,8 +207,12 @@ inline Result<MarkedText> RenderAnyWay(const Tokenizer& tokenizer, const ChatTem
   const calls::CallForm* const untold = chat.tools.is_null() ? nullptr : calls::UntoldForm(source);
   const bool calls_alone = has_calls && calls::WantsCallsAlone(source);
   const bool in_system = !chat.tools.is_null() && calls::WantsToolsInSystem(source);
+  const calls::ThoughtPlace thoughts =
+      calls::HaveThoughts(TreeOf(chat.messages)) ? calls::ThoughtPlaceOf(source) : calls::ThoughtPlace::kHere;
+  const bool are_same =
+      unwritten == nullptr && untold == nullptr && !calls_alone && !in_system && thoughts == calls::ThoughtPlace::kHere;
   const auto render = [&](bool with_text, bool with_ids) {
-    if (unwritten == nullptr && untold == nullptr && !calls_alone && !in_system && !with_text && !with_ids) {
+    if (are_same && !with_text && !with_ids) {
       return RenderMessages(tokenizer, chat_template, chat, chat.messages, chat.tools, bos);
     }
     JsonValue messages = chat.messages;
@@ -215,6 +220,7 @@ inline Result<MarkedText> RenderAnyWay(const Tokenizer& tokenizer, const ChatTem
     for (auto& message : list) {
       if (unwritten != nullptr) calls::WriteCallsInText(*unwritten, message);
     }
+    if (thoughts != calls::ThoughtPlace::kHere) calls::MoveThoughts(thoughts, list);
     if (calls_alone) calls::LeaveCallsAlone(list);
     if (untold != nullptr) calls::DescribeTools(*untold, TreeOf(chat.tools), list);
     if (in_system) calls::GiveToolsToSystem(TreeOf(chat.tools), list);
