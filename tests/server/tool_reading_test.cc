@@ -68,6 +68,12 @@ TEST_CASE("three APIs say the same of tools") {
   }
 }
 
+TEST_CASE("the tool of a response is named as that of a chat completion too") {
+  const ToolList one = Choose(kApis[1], R"({"type": "function", "function": {"name": "dance"}})");
+  CHECK(one.only == "dance");
+  CHECK_THROWS_AS(Choose(kApis[1], R"({"type": "function", "function": {"name": "fly"}})"), ApiError);
+}
+
 TEST_CASE("what no API says of tools is refused") {
   for (const Api& api : kApis) {
     CHECK_THROWS_AS(Choose(api, Named(api.one, "fly")), ApiError);

@@ -4,7 +4,7 @@
 
 Tests of packages that are not installed are skipped; with none of them it exits with 77 and a word: `pip install litellm
 langchain-openai langchain-anthropic langchain-ollama instructor openai-agents llama-index-llms-openai-like
-huggingface_hub`."""
+huggingface_hub open-interpreter`. Not all of them agree with each other."""
 
 import asyncio
 import importlib.util
@@ -15,7 +15,7 @@ import unittest
 from typing import Literal
 
 PACKAGES = ["litellm", "langchain_openai", "langchain_anthropic", "langchain_ollama", "instructor", "agents",
-            "llama_index.llms.openai_like", "huggingface_hub"]
+            "llama_index.llms.openai_like", "huggingface_hub", "interpreter"]
 
 
 def has(*names):
@@ -262,6 +262,28 @@ class HuggingFace(unittest.TestCase):
         self.assertEqual("".join(piece.choices[0].delta.content or "" for piece in pieces if piece.choices), whole)
         asked = client.chat_completion([USER], max_tokens=300, tools=[LOOK], tool_choice={"function": {"name": "look"}})
         self.assertIn(json.loads(asked.choices[0].message.tool_calls[0].function.arguments)["city"], CITIES)
+
+
+@unittest.skipUnless(has("interpreter", "litellm"), "open-interpreter is not installed")
+class OpenInterpreter(unittest.TestCase):
+    def test_code_is_run(self):
+        """A grammar scripts what the model answers: code, and after its output a text."""
+        import litellm
+        from interpreter import OpenInterpreter as Interpreter
+        interpreter = Interpreter(offline=True, disable_telemetry=True, auto_run=True)
+        interpreter.llm.model, interpreter.llm.api_base, interpreter.llm.api_key = "openai/demo", base, "none"
+        interpreter.llm.context_window, interpreter.llm.max_tokens, interpreter.llm.supports_functions = 4096, 100, False
+        asked = []
+
+        def complete(**given):
+            asked.append(given["messages"])
+            text = "```shell\\necho four$((1+1))\\n```" if len(asked) == 1 else "It is done."
+            yield from litellm.completion(**given, extra_body={"grammar": f'root ::= "{text}"'})
+        interpreter.llm.completions = complete
+        messages = interpreter.chat("Say it", display=False)
+        self.assertEqual(len(asked), 2)
+        self.assertIn("four2", json.dumps(asked[1]))
+        self.assertEqual(messages[-1]["content"], "It is done.")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@
 //   SKALD_NODE_MODULES=DIR node TEST.mjs PROGRAM DEMO_MODEL
 //
 // DIR is where `npm install openai @anthropic-ai/sdk @langchain/openai @langchain/core zod ollama ai @ai-sdk/openai
-// @ai-sdk/anthropic @ai-sdk/openai-compatible @openai/codex @anthropic-ai/claude-code @qwen-code/qwen-code@0.15.10
-// cline@3.0.65 @continuedev/cli@1.5.47 opencode-ai@1.18.33` was called. Tests exit with 77 and a word where a package is
-// missing.
+// @ai-sdk/anthropic @ai-sdk/openai-compatible ollama-ai-provider-v2 @openai/codex @anthropic-ai/claude-code
+// @qwen-code/qwen-code@0.15.10 cline@3.0.65 @continuedev/cli@1.5.47 opencode-ai@1.18.33` was called. Tests exit with 77
+// and a word where a package is missing.
 import assert from 'node:assert/strict';
 import {spawn} from 'node:child_process';
 import fs from 'node:fs';
@@ -21,15 +21,22 @@ export const kModelName = 'demo';
 
 const require = createRequire(path.resolve(process.env.SKALD_NODE_MODULES ?? '.', 'x.js'));
 
-// The package, or the end of the test.
-export function load(name) {
+// The package, or nothing.
+export function loadIfThere(name) {
   try {
     return require(name);
   } catch (error) {
     if (error.code !== 'MODULE_NOT_FOUND') throw error;
-    console.log(`skipped: no npm package ${name} in SKALD_NODE_MODULES`);
-    process.exit(77);
+    return undefined;
   }
+}
+
+// The package, or the end of the test.
+export function load(name) {
+  const loaded = loadIfThere(name);
+  if (loaded) return loaded;
+  console.log(`skipped: no npm package ${name} in SKALD_NODE_MODULES`);
+  process.exit(77);
 }
 
 // Where a program of a package is, or nothing.

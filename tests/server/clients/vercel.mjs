@@ -4,13 +4,14 @@
 // running_server.mjs says how to start this.
 import assert from 'node:assert/strict';
 import {after, describe, it} from 'node:test';
-import {load, startServer} from './running_server.mjs';
+import {load, loadIfThere, startServer} from './running_server.mjs';
 
 const {generateText, stepCountIs, streamText, tool} = load('ai');
 const {createOpenAI} = load('@ai-sdk/openai');
 const {createAnthropic} = load('@ai-sdk/anthropic');
 const {createOpenAICompatible} = load('@ai-sdk/openai-compatible');
 const {z} = load('zod');
+const ollama = loadIfThere('ollama-ai-provider-v2');
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 // Any name is the model, as these clients have names of their own.
@@ -64,3 +65,15 @@ for (const [name, model] of Object.entries(models)) {
     });
   });
 }
+
+describe('Ollama', {skip: !ollama && 'ollama-ai-provider-v2 is not installed'}, () => {
+  it('answers whole and as a stream', async () => {
+    const model = ollama.createOllama({baseURL: `${server.url}/api`})('demo');
+    const wanted = {model, maxRetries: 0, prompt: 'And it came', providerOptions: {ollama: {options: {num_predict: 12, temperature: 0}}}};
+    const {text} = await generateText(wanted);
+    assert.ok(text);
+    let streamed = '';
+    for await (const part of streamText({...wanted, onError: ({error}) => { throw error; }}).textStream) streamed += part;
+    assert.equal(streamed, text);
+  });
+});

@@ -128,8 +128,12 @@ class ToolReader {
     return name;
   }
 
+  // Clients name the tool of a response as that of a chat completion too.
   void ReadOnly(JsonReader& choice) {
-    WithFields(choice, spelling_, [&](JsonReader& fields) { tools_.list.only = NeedTool(fields); });
+    auto nested = choice.Object(spelling_.type);
+    if (!nested && spelling_.is_nested) choice.Fail(spelling_.type, "an object with the name of a tool");
+    tools_.list.only = NeedTool(nested ? *nested : choice);
+    if (nested) nested->Finish();
   }
 
   // The tools that may be called are all that the model is shown. Returns whether one must be.
