@@ -74,9 +74,10 @@ def first_byte(address, tokens):
 
 
 def seconds_of(address, model):
-    """From a request for one token to its whole answer."""
+    """From a request for one token, with a prompt that was not there before, to its whole answer."""
+    prompt = [100 + time.monotonic_ns() // 1000 ** i % 1000 for i in range(4)]
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=600)
-    body = json.dumps({"model": model, "prompt": [100, 101, 102, 103], "max_tokens": 1, "temperature": 0})
+    body = json.dumps({"model": model, "prompt": prompt, "max_tokens": 1, "temperature": 0})
     begin = time.monotonic()
     connection.request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
     answer = connection.getresponse()

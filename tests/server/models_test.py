@@ -191,6 +191,17 @@ class Names(unittest.TestCase):
         self.assertEqual(metric(server, 'skald_requests_running{model="demo"}'), 0)
         self.assertEqual(server.get("/health")[1]["models"]["third"], "unloaded")
         self.assertEqual(server.post("/v1/chat/completions", chat("third"))[0], 200)
+        # As Ollama's clients do it.
+        status, answer = server.post("/api/generate", {"model": "third", "keep_alive": 0})
+        self.assertEqual((status, answer["done_reason"]), (200, "unload"))
+        until(lambda: states(server)["third"] == "unloaded")
+        status, answer = server.post("/api/generate", {"model": "third"})
+        self.assertEqual((status, answer["done_reason"], states(server)["third"]), (200, "load", "loaded"))
+
+    def test_responses_go_on_with_their_model(self):
+        first = self.server.post("/v1/responses", {"model": "org/first", "input": "And", "max_output_tokens": 4})[1]
+        second = self.server.post("/v1/responses", {"previous_response_id": first["id"], "input": "So", "max_output_tokens": 4})[1]
+        self.assertEqual((first["model"], second["model"]), ("org/first", "org/first"))
 
     def test_an_answer_ends_whole_when_its_model_is_unloaded(self):
         server = self.server
@@ -265,12 +276,27 @@ class Folder(unittest.TestCase):
                 self.assertEqual(server.post("/v1/chat/completions", chat(name))[0], 200)
             self.assertEqual(server.get("/health")[0], 200)
 
+    def test_a_load_that_failed_is_tried_again(self):
+        place = os.path.join(new_folder(folder), "late")
+        os.makedirs(place)
+        with RunningServer(PROGRAM, *named("demo"), "--model", f"late={place}", *ARGUMENTS) as server:
+            self.assertEqual(server.post("/v1/chat/completions", chat("late"))[0], 503)
+            for name in os.listdir(DEMO):
+                os.symlink(os.path.abspath(os.path.join(DEMO, name)), os.path.join(place, name))
+            # For a moment requests are told what failed, and nothing is tried again for each of them.
+            self.assertEqual(server.post("/v1/chat/completions", chat("late"))[0], 503)
+            self.assertEqual(metric(server, "skald_model_failed_loads_total"), 1)
+            self.assertEqual(server.post("/models/load", {"model": "late"})[0], 200)
+            self.assertEqual(server.post("/v1/chat/completions", chat("late"))[0], 200)
+            self.assertEqual(server.get("/v1/models/late")[1]["status"], {"value": "loaded"})
+
     def test_what_cannot_be_is_refused_at_the_start(self):
         empty = new_folder(folder)
         for arguments, words in [(["--models-dir", empty], "there is no model in it"),
                                  ([*named("demo"), "--model", f"demo={paths['second']}"], "two models are called 'demo'"),
                                  ([*named("demo"), "--model", f"default={paths['second']}"], "'default'"),
-                                 ([*named("demo"), "--model", os.path.join(empty, "nothing")], "nothing")]:
+                                 ([*named("demo"), "--model", os.path.join(empty, "nothing")], "nothing"),
+                                 ([*named("demo", "second"), "--ranks"], "--ranks")]:
             with self.subTest(words):
                 assert_refused(self, arguments, words)
 

@@ -45,6 +45,29 @@ TEST_CASE("small work goes on while large work takes all the threads that it may
   WaitUntilIdle(pool);
 }
 
+TEST_CASE("work that was taken before is taken again, however much waits") {
+  WorkPool pool({.threads = 2, .most_waiting = 1});
+  Gate gate;
+  std::atomic<int> done = 0, running = 0;
+  const auto wait = [&] {
+    ++running;
+    gate.Wait();
+    ++done;
+  };
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(pool.Add("a", Size::kSmall, wait));
+    while (running <= i) std::this_thread::sleep_for(1ms);
+  }
+  REQUIRE(pool.Add("a", Size::kSmall, wait));
+  CHECK_FALSE(pool.Add("a", Size::kSmall, wait));
+  CHECK(pool.AddAgain("a", Size::kSmall, wait));
+  gate.Open();
+  WaitUntilIdle(pool);
+  CHECK(done == 4);
+  (void)pool.Stop(0ms);
+  CHECK_FALSE(pool.AddAgain("a", Size::kSmall, wait));
+}
+
 TEST_CASE("tenants take turns, and each one's work keeps its order") {
   WorkPool pool({.threads = 2, .most_waiting = 100});
   Gate gate;

@@ -192,7 +192,6 @@ void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {
   command
       .add_option("--models-dir", serve.models_dir,
                   "Folder whose models are served too, under their file names:\nfolders, GGUF and packed files")
-      ->check(CLI::ExistingDirectory)
       ->type_name("DIR")
       ->group(group);
   command

@@ -31,6 +31,7 @@ using NamedPath = std::pair<std::string, fs::path>;
 bool IsModel(const fs::directory_entry& entry) {
   std::error_code ignored;
   if (entry.is_directory(ignored)) return fs::exists(entry.path() / "config.json", ignored);
+  if (!entry.is_regular_file(ignored)) return false;
   const auto opened = OpenedModel::Open(entry.path());
   return !opened || opened->is_whole();
 }

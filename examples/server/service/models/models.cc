@@ -209,10 +209,11 @@ bool Models::Step(std::unique_lock<std::mutex>& lock) {
 void Models::PutAway(Place& place, std::unique_lock<std::mutex>& lock) {
   std::unique_ptr<ModelAtWork> model = std::move(place.model);
   lock.unlock();
+  const auto begun = Clock::now();
   model->service->Stop(std::chrono::milliseconds(0));
   model.reset();
   ReturnFreedMemory();
-  Log("put '" + place.source.name + "' away");
+  Log("put '" + place.source.name + "' away in " + SecondsText(Clock::now() - begun));
   lock.lock();
   stats_.bytes -= std::exchange(place.bytes, 0);
   place.state = ModelState::kUnloaded;
