@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -146,18 +147,18 @@ TEST_CASE("a request whose end or host is in doubt is refused") {
 }
 
 TEST_CASE("a client that guesses keys is not believed, but for those that were right before") {
-  const int alice = 0, bob = 0;
+  const std::string_view alice = "alice", bob = "bob";
   FailedKeys keys(3);
   auto now = FailedKeys::Clock::time_point() + std::chrono::hours(1);
-  CHECK(keys.Admit("a", &alice, now));
-  for (int i = 0; i < 3; ++i) CHECK(keys.Admit("a", nullptr, now));
-  CHECK_FALSE(keys.Admit("a", nullptr, now));
-  CHECK_FALSE(keys.Admit("a", &bob, now));
-  CHECK(keys.Admit("a", &alice, now));
-  CHECK(keys.Admit("b", &bob, now));
+  CHECK(keys.Admit("a", alice, now));
+  for (int i = 0; i < 3; ++i) CHECK(keys.Admit("a", {}, now));
+  CHECK_FALSE(keys.Admit("a", {}, now));
+  CHECK_FALSE(keys.Admit("a", bob, now));
+  CHECK(keys.Admit("a", alice, now));
+  CHECK(keys.Admit("b", bob, now));
   now += std::chrono::seconds(keys.seconds_to_wait());
-  CHECK(keys.Admit("a", &bob, now));
-  for (int i = 0; i < 20'000; ++i) CHECK(keys.Admit(std::to_string(i), nullptr, now));  // however many there are
+  CHECK(keys.Admit("a", bob, now));
+  for (int i = 0; i < 20'000; ++i) CHECK(keys.Admit(std::to_string(i), {}, now));  // however many there are
 }
 
 }  // namespace site_test

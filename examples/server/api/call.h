@@ -24,7 +24,7 @@ namespace skald::serve {
 
 // Answers of all tenants, and the most that there may be.
 struct AnswerRoom {
-  OpenAnswers open = {};
+  std::shared_ptr<OpenAnswers> open = std::make_shared<OpenAnswers>();
   uint64_t most = std::numeric_limits<uint64_t>::max();
 };
 

@@ -87,45 +87,6 @@ Answer AnswerWhenLoaded(const Endpoint& endpoint, const Call& call, const std::s
   return nullptr;
 }
 
-// Adds headers to the answer of another exchange, and counts it.
-class WithHeaders final : public Exchange {
- public:
-  struct Told {
-    int status = 0;      // 0: there was no head
-    uint64_t bytes = 0;  // of the body
-    bool is_whole = false;
-  };
-
-  // `on_end` must not throw.
-  WithHeaders(std::unique_ptr<Exchange> inner, HeaderList headers, std::function<void(int)> on_head,
-              std::function<void(const Told&)> on_end)
-      : inner_(std::move(inner)),
-        headers_(std::move(headers)),
-        on_head_(std::move(on_head)),
-        on_end_(std::move(on_end)) {}
-  ~WithHeaders() override {
-    if (on_end_) on_end_(told_);
-  }
-
-  HttpPiece Next() override {
-    HttpPiece piece = inner_->Next();
-    told_.bytes += piece.body.size();
-    if (piece.is_last) told_.is_whole = true;
-    if (!piece.head) return piece;
-    told_.status = piece.head->status;
-    on_head_(piece.head->status);
-    piece.head->headers.insert(piece.head->headers.end(), headers_.begin(), headers_.end());
-    return piece;
-  }
-
- private:
-  const std::unique_ptr<Exchange> inner_;
-  const HeaderList headers_;
-  const std::function<void(int)> on_head_;
-  const std::function<void(const Told&)> on_end_;
-  Told told_;
-};
-
 // Of all models that are loaded: the worst, and sums.
 struct EngineHealth {
   double stalled_seconds = 0.0;
@@ -159,6 +120,15 @@ std::string RequestIdOf(const HttpRequest& head) {
   return is_id ? std::string(given) : NewId("req");
 }
 
+std::chrono::nanoseconds UnixTime() { return std::chrono::system_clock::now().time_since_epoch(); }
+
+std::optional<std::string_view> OwnerOf(const Tenant* tenant) {
+  return tenant == nullptr ? std::nullopt : std::optional<std::string_view>(tenant->name);
+}
+
+// Names the metrics' key among the names of tenants, none of which has a space.
+constexpr std::string_view kMetricsOwner = "the metrics' key";
+
 }  // namespace
 
 std::string PlainErrorBody(int status, std::string_view message) {
@@ -171,7 +141,11 @@ struct Router::Visit {
   HeaderList headers = {{"X-Content-Type-Options", "nosniff"}};
   std::string counted_as = "other";  // a path, or none; counts must not grow with whatever clients ask for
   std::string id, method, tenant;
-  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+  std::string target = {};                      // the texts in the path's places of {}
+  std::shared_ptr<const AccessKeys> keys = {};  // that were valid when it came
+  TraceContext trace = {};
+  std::chrono::nanoseconds begun = UnixTime();
+  std::chrono::steady_clock::time_point begun_steadily = std::chrono::steady_clock::now();
 };
 
 Admission Router::Admit(const HttpRequest& head) {
@@ -181,6 +155,10 @@ Admission Router::Admit(const HttpRequest& head) {
     visit->caller.path = head.path;
     visit->method = head.method;
     visit->id = RequestIdOf(head);
+    visit->keys = keys();
+    const std::string_view parent = head.CountOf("traceparent") == 1 ? head.Header("traceparent") : std::string_view();
+    visit->trace = TraceContextOf(parent);
+    if (!visit->trace.parent_id.empty()) visit->headers.emplace_back("traceresponse", TraceResponseOf(visit->trace));
     // Anthropic's clients look for the shorter name.
     visit->headers.emplace_back("x-request-id", visit->id);
     visit->headers.emplace_back("request-id", visit->id);
@@ -208,29 +186,40 @@ std::unique_ptr<Exchange> Router::Finish(const Visit& visit, const std::function
     const auto on_head = [this, path = visit.counted_as](int status) {
       if (!path.empty()) metrics_.CountRequest(path, status);
     };
-    std::function<void(const WithHeaders::Told&)> on_end;
-    if (options_.on_answered) {
-      on_end = [this, visit](const WithHeaders::Told& told) {
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - visit.begun;
-        try {
-          options_.on_answered({.id = visit.id,
-                                .method = visit.method,
-                                .path = visit.caller.path,
-                                .client = visit.caller.client,
-                                .tenant = visit.tenant,
-                                .status = told.status,
-                                .bytes = told.bytes,
-                                .seconds = taken.count(),
-                                .is_whole = told.is_whole,
-                                .unix_time = UnixNow()});
-        } catch (...) {  // there is no memory for the line
-        }
-      };
-    }
-    return std::make_unique<WithHeaders>(std::move(inner), visit.headers, on_head, std::move(on_end));
+    const auto on_end = [this, visit](const AnswerFacts& facts) {
+      try {
+        Tell(visit, facts);
+      } catch (...) {  // there is no memory for the lines
+      }
+    };
+    return std::make_unique<WithHeaders>(std::move(inner), visit.headers, on_head, on_end);
   } catch (...) {
     return std::make_unique<WholeAnswer>(std::string(), HttpHead{500});
   }
+}
+
+void Router::Tell(const Visit& visit, const AnswerFacts& facts) {
+  const auto taken = std::chrono::steady_clock::now() - visit.begun_steadily;
+  if (!visit.counted_as.empty()) {
+    metrics_.CountTime(visit.counted_as, std::chrono::duration<double>(taken).count());
+    if (visit.keys->tenants.has_keys() && !visit.tenant.empty()) metrics_.CountRequestOf(visit.tenant);
+  }
+  const AnsweredRequest request = {.id = visit.id,
+                                   .method = visit.method,
+                                   .path = visit.caller.path,
+                                   .route = visit.counted_as,
+                                   .client = visit.caller.client,
+                                   .tenant = visit.tenant,
+                                   .status = facts.status,
+                                   .bytes = facts.bytes,
+                                   .begun = visit.begun,
+                                   .ended = visit.begun + taken,
+                                   .is_whole = facts.is_whole,
+                                   .trace = visit.trace};
+  if (options_.on_answered) options_.on_answered(request);
+  const std::string_view action = AuditedActionOf(visit.method, visit.counted_as);
+  const std::string& target = facts.target.empty() ? visit.target : facts.target;
+  if (options_.on_audited && !action.empty()) options_.on_audited(AuditedActOf(action, target, request));
 }
 
 std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shared_ptr<Visit>& visit,
@@ -255,6 +244,7 @@ std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shar
     allowed += (allowed.empty() ? "" : ", ") + std::string(endpoint.method);
     if (endpoint.method != head.method && !(endpoint.method == "GET" && head.method == "HEAD")) continue;
     visit->counted_as = endpoint.path;
+    visit->target = parameters->id + (parameters->item.empty() ? "" : "/" + parameters->item);
     Tenant& tenant = Authorize(head, *visit);
     visit->tenant = tenant.name;
     const auto service = this->service();
@@ -312,7 +302,7 @@ std::unique_ptr<Exchange> Router::Preflight() const {
   return std::make_unique<WholeAnswer>(std::string(), std::move(head));
 }
 
-void Router::CheckKey(std::string_view key, const void* owner, const Visit& visit) {
+void Router::CheckKey(std::string_view key, std::optional<std::string_view> owner, const Visit& visit) {
   if (key.empty()) {
     throw ApiError{
         401, "there is no API key in the request; send it as 'Authorization: Bearer KEY'", {}, "invalid_api_key"};
@@ -322,32 +312,34 @@ void Router::CheckKey(std::string_view key, const void* owner, const Visit& visi
                    {},  "rate_limit_exceeded",
                    {},  failed_keys_.seconds_to_wait()};
   }
-  if (owner == nullptr) throw ApiError{401, "this API key is not known here", {}, "invalid_api_key"};
+  if (!owner) throw ApiError{401, "this API key is not known here", {}, "invalid_api_key"};
 }
 
 bool Router::IsStranger(const HttpRequest& head, const Visit& visit) {
-  if (!tenants_.has_keys()) return false;
+  const Tenants& tenants = visit.keys->tenants;
+  if (!tenants.has_keys()) return false;
   const std::string_view key = KeyOf(head);
-  const Tenant* const tenant = tenants_.Find(key);
-  return key.empty() || !failed_keys_.Admit(visit.caller.client, tenant, FailedKeys::Clock::now()) || tenant == nullptr;
+  const auto owner = OwnerOf(tenants.Find(key));
+  return key.empty() || !failed_keys_.Admit(visit.caller.client, owner, FailedKeys::Clock::now()) || !owner;
 }
 
 Tenant& Router::Authorize(const HttpRequest& head, const Visit& visit) {
-  if (!tenants_.has_keys()) return *tenants_.Everybody();
+  const Tenants& tenants = visit.keys->tenants;
+  if (!tenants.has_keys()) return *tenants.Everybody();
   const std::string_view key = KeyOf(head);
-  Tenant* const tenant = tenants_.Find(key);
-  CheckKey(key, tenant, visit);
+  Tenant* const tenant = tenants.Find(key);
+  CheckKey(key, OwnerOf(tenant), visit);
   return *tenant;
 }
 
 void Router::AuthorizeMetrics(const HttpRequest& head, const Visit& visit) {
   const std::string_view key = KeyOf(head);
-  if (options_.metrics_key) {
-    const SecretKey& wanted = *options_.metrics_key;
+  const AccessKeys& keys = *visit.keys;
+  if (keys.metrics) {
     const auto given = SecretKey::Of(key);
-    CheckKey(key, given && wanted.Is(*given) ? &wanted : nullptr, visit);
-  } else if (tenants_.has_keys()) {
-    CheckKey(key, tenants_.Find(key), visit);
+    CheckKey(key, given && keys.metrics->Is(*given) ? std::optional(kMetricsOwner) : std::nullopt, visit);
+  } else if (keys.tenants.has_keys()) {
+    CheckKey(key, OwnerOf(keys.tenants.Find(key)), visit);
   }
 }
 

@@ -18,9 +18,11 @@
 #include <string_view>
 #include <utility>
 
-#include "server/api/access_log.h"
 #include "server/api/call.h"
+#include "server/api/log/access_log.h"
+#include "server/api/log/audit_log.h"
 #include "server/api/preparation.h"
+#include "server/api/routing/with_headers.h"
 #include "server/api/site.h"
 #include "server/http/exchange.h"
 #include "server/http/spool.h"
@@ -35,10 +37,7 @@ struct RouterOptions {
   Site site;
   uint64_t body_bytes = uint64_t{32} << 20;   // of a request
   uint64_t import_bytes = uint64_t{4} << 30;  // of a conversation that comes from another server
-  // Opens /metrics, and nothing else. Without it, any of the API keys opens /metrics; a server without keys asks for
-  // none.
-  std::optional<SecretKey> metrics_key = {};
-  uint32_t failed_keys = 10;  // that a client may send in a minute
+  uint32_t failed_keys = 10;                  // that a client may send in a minute
   // Appends what the router does not know of, for Prometheus.
   std::function<void(std::string& out)> more_metrics = {};
   // Answers of all tenants at a time, those that wait included; more are refused.
@@ -49,8 +48,9 @@ struct RouterOptions {
   // Tells of stores that the service does not know, by name, whether they answer.
   std::function<void(std::map<std::string, bool>& answers)> more_stores = {};
   bool has_strict_fields = false;  // fields of requests that are not known are refused, not ignored
-  // Gets each request that was answered; thread-safe. Empty: they are not told.
+  // Get each request that was answered, and each act that one asked for; thread-safe. Empty: they are not told.
   std::function<void(const AnsweredRequest& request)> on_answered = {};
+  std::function<void(const AuditedAct& act)> on_audited = {};
   // Writes a line of the log; thread-safe.
   std::function<void(const std::string& line)> tell = {};
 };
@@ -59,12 +59,12 @@ struct RouterOptions {
 class Router {
  public:
   // Conversations that travel lie in `spool`, which must outlive this.
-  Router(Tenants tenants, RouterOptions options, Spool& spool)
-      : tenants_(std::move(tenants)),
-        options_(std::move(options)),
+  Router(AccessKeys keys, RouterOptions options, Spool& spool)
+      : options_(std::move(options)),
         spool_(spool),
         failed_keys_(options_.failed_keys),
         fields_(options_.has_strict_fields, options_.tell),
+        keys_(std::make_shared<const AccessKeys>(std::move(keys))),
         preparation_(options_.preparation) {
     room_.most = options_.most_answers;
   }
@@ -73,6 +73,14 @@ class Router {
   void SetService(std::shared_ptr<Service> service) {
     const std::lock_guard lock(mutex_);
     service_ = std::move(service);
+  }
+
+  // Requests need these keys from now on; those that were admitted before are answered. Answers count on for tenants
+  // that stay.
+  void SetKeys(AccessKeys keys) {
+    const std::lock_guard lock(mutex_);
+    keys.tenants.TakeCountsOf(keys_->tenants);
+    keys_ = std::make_shared<const AccessKeys>(std::move(keys));
   }
 
   // Gives up the requests that are being prepared, and waits at most `grace` until no thread works at one any more.
@@ -96,24 +104,32 @@ class Router {
   std::unique_ptr<Exchange> WriteMetrics() const;
   // Whether there are keys, and the request has none that is right. A guess counts here as elsewhere.
   bool IsStranger(const HttpRequest& head, const Visit& visit);
+  // The tenant lives as long as the visit's keys.
   Tenant& Authorize(const HttpRequest& head, const Visit& visit);
   void AuthorizeMetrics(const HttpRequest& head, const Visit& visit);
   // Thrown: 401 for a key that is missing or wrong; 429 if the client has sent too many wrong ones.
-  void CheckKey(std::string_view key, const void* owner, const Visit& visit);
+  void CheckKey(std::string_view key, std::optional<std::string_view> owner, const Visit& visit);
   std::unique_ptr<Exchange> Preflight() const;
   std::shared_ptr<Service> service() const {
     const std::lock_guard lock(mutex_);
     return service_;
   }
 
-  const Tenants tenants_;
+  // Counts an answer that is at its end, and tells of it.
+  void Tell(const Visit& visit, const AnswerFacts& facts);
+  std::shared_ptr<const AccessKeys> keys() const {
+    const std::lock_guard lock(mutex_);
+    return keys_;
+  }
+
   const RouterOptions options_;
   Spool& spool_;
   FailedKeys failed_keys_;
   FieldPolicy fields_;
   Metrics metrics_;
   mutable std::mutex mutex_;
-  std::shared_ptr<Service> service_;  // guarded by mutex_; null while it loads
+  std::shared_ptr<Service> service_;        // guarded by mutex_; null while it loads
+  std::shared_ptr<const AccessKeys> keys_;  // guarded by mutex_
   AnswerRoom room_;
   Preparation preparation_;  // whose threads use all of the above
 };

@@ -308,9 +308,10 @@ Awaitable<void> ServePlain(ServerShared& shared, beast::tcp_stream stream, Peer 
   co_await connection.Run();
 }
 
-Awaitable<void> ServeTls(ServerShared& shared, beast::tcp_stream stream, Peer peer, asio::ssl::context& context) {
+Awaitable<void> ServeTls(ServerShared& shared, beast::tcp_stream stream, Peer peer,
+                         std::shared_ptr<asio::ssl::context> context) {
   Connection<beast::ssl_stream<beast::tcp_stream>> connection(
-      shared, beast::ssl_stream<beast::tcp_stream>(std::move(stream), context), std::move(peer));
+      shared, beast::ssl_stream<beast::tcp_stream>(std::move(stream), *context), std::move(peer));
   co_await connection.Run();
 }
 

@@ -50,9 +50,10 @@ struct Peer {
   std::unique_ptr<Places::Place> place;
 };
 
-// Serve a connection to its end.
+// Serve a connection to its end, which needs `context` for as long.
 Awaitable<void> ServePlain(ServerShared& shared, boost::beast::tcp_stream stream, Peer peer);
-Awaitable<void> ServeTls(ServerShared& shared, boost::beast::tcp_stream stream, Peer peer, asio::ssl::context& context);
+Awaitable<void> ServeTls(ServerShared& shared, boost::beast::tcp_stream stream, Peer peer,
+                         std::shared_ptr<asio::ssl::context> context);
 
 }  // namespace skald::serve
 

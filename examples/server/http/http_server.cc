@@ -9,6 +9,7 @@
 #include <boost/beast/ssl.hpp>
 #include <condition_variable>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -32,7 +33,7 @@ class BeastServer final : public HttpServer {
   Result<void> Open() {
     const HttpOptions& options = shared_.options;
     if (!options.certificate.empty() || !options.private_key.empty()) {
-      SKALD_TRY(UseCertificate());
+      SKALD_ASSIGN(tls_, MakeTls());
     }
     boost::system::error_code error;
     const auto address = asio::ip::make_address(options.host, error);
@@ -52,6 +53,13 @@ class BeastServer final : public HttpServer {
     port_ = acceptor_.local_endpoint().port();
     asio::co_spawn(acceptor_.get_executor(), Accept(), kEnd);
     for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { io_.run(); });
+    return {};
+  }
+
+  Result<void> ReloadCertificate() override {
+    if (options().certificate.empty()) return {};
+    SKALD_ASSIGN(auto tls, MakeTls());
+    asio::post(acceptor_.get_executor(), [this, tls = std::move(tls)] { tls_ = tls; });
     return {};
   }
 
@@ -76,18 +84,19 @@ class BeastServer final : public HttpServer {
   }
 
  private:
-  Result<void> UseCertificate() {
+  // Reads the certificate and its key.
+  Result<std::shared_ptr<asio::ssl::context>> MakeTls() const {
     const HttpOptions& options = shared_.options;
     boost::system::error_code error;
-    tls_.emplace(asio::ssl::context::tls_server);
-    tls_->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
-                          asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_compression,
-                      error);
-    tls_->use_certificate_chain_file(options.certificate.string(), error);
+    auto tls = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+    tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                         asio::ssl::context::no_tlsv1_1 | asio::ssl::context::no_compression,
+                     error);
+    tls->use_certificate_chain_file(options.certificate.string(), error);
     if (error) return RefuseFile(options.certificate, "a certificate chain", error);
-    tls_->use_private_key_file(options.private_key.string(), asio::ssl::context::pem, error);
+    tls->use_private_key_file(options.private_key.string(), asio::ssl::context::pem, error);
     if (error) return RefuseFile(options.private_key, "the certificate's private key", error);
-    return {};
+    return tls;
   }
   static Failure RefuseFile(const std::filesystem::path& path, const char* expected,
                             const boost::system::error_code& error) {
@@ -125,7 +134,7 @@ class BeastServer final : public HttpServer {
     const auto executor = socket.get_executor();
     boost::beast::tcp_stream stream(std::move(socket));
     if (tls_) {
-      asio::co_spawn(executor, ServeTls(shared_, std::move(stream), std::move(peer), *tls_), kEnd);
+      asio::co_spawn(executor, ServeTls(shared_, std::move(stream), std::move(peer), tls_), kEnd);
     } else {
       asio::co_spawn(executor, ServePlain(shared_, std::move(stream), std::move(peer)), kEnd);
     }
@@ -135,7 +144,7 @@ class BeastServer final : public HttpServer {
 
   ServerShared shared_;  // outlives io_, whose coroutines refer to it
   asio::io_context io_;
-  std::optional<asio::ssl::context> tls_;
+  std::shared_ptr<asio::ssl::context> tls_;  // null: without TLS; of the acceptor's strand once it accepts
   Tcp::acceptor acceptor_;
   uint16_t port_ = 0;
   bool has_warned_ = false;  // of the acceptor's strand

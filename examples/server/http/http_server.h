@@ -61,6 +61,10 @@ class HttpServer {
   virtual uint16_t port() const = 0;
   virtual size_t connections() const = 0;
 
+  // Reads the certificate and its key again, for connections from now on. Errors: those of Start for them; then
+  // connections go on with what was read before.
+  virtual Result<void> ReloadCertificate() = 0;
+
   // Takes no more connections nor requests, waits until the answers that are being sent are at their ends, `grace` at
   // most, and closes all.
   virtual void Stop(std::chrono::milliseconds grace) = 0;

@@ -24,13 +24,13 @@ FailedKeys::Client& FailedKeys::Find(const std::string& name, Clock::time_point 
   return client;
 }
 
-bool FailedKeys::Admit(const std::string& name, const void* owner, Clock::time_point now) {
+bool FailedKeys::Admit(const std::string& name, std::optional<std::string_view> owner, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   Client& client = Find(name, now);
-  const bool is_known = owner != nullptr && std::ranges::find(client.owners, owner) != client.owners.end();
+  const bool is_known = owner && std::ranges::find(client.owners, *owner) != client.owners.end();
   if (client.failures + 1 > most_) return is_known;
-  if (owner == nullptr) client.failures += 1;
-  if (owner != nullptr && !is_known && client.owners.size() < kMostOwners) client.owners.push_back(owner);
+  if (!owner) client.failures += 1;
+  if (owner && !is_known && client.owners.size() < kMostOwners) client.owners.emplace_back(*owner);
   return true;
 }
 

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -25,9 +27,9 @@ class FailedKeys {
 
   explicit FailedKeys(uint32_t most_per_minute) : most_(most_per_minute) {}
 
-  // `owner` identifies the owner of a key that is right; it is null for a wrong key. Returns whether the answer may
+  // `owner` is the name of the owner of a key that is right, none for a wrong key. Returns whether the answer may
   // depend on the key.
-  bool Admit(const std::string& client, const void* owner, Clock::time_point now);
+  bool Admit(const std::string& client, std::optional<std::string_view> owner, Clock::time_point now);
 
   // Seconds until a client that is not admitted has another try.
   uint32_t seconds_to_wait() const { return (kMinute + most_ - 1) / most_; }
@@ -41,7 +43,7 @@ class FailedKeys {
     std::string name;
     double failures = 0;  // that still count
     Clock::time_point counted = {};
-    std::vector<const void*> owners;  // whose keys came from here
+    std::vector<std::string> owners;  // whose keys came from here
   };
 
   Client& Find(const std::string& name, Clock::time_point now);

@@ -24,17 +24,28 @@ void WriteHead(std::string_view name, std::string_view type, std::string_view he
   }
 }
 
-// A label's value.
-std::string Escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '\\' || c == '"') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
+// A label's value in the text format.
+std::string Quoted(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '\\' || c == '"') text += '\\';
+    text += c == '\n' ? "\\n" : std::string(1, c);
   }
-  return escaped;
+  return text + "\"";
 }
 
 }  // namespace
+
+void WriteInfo(std::string_view name, std::string_view help, std::span<const MetricLabels> all, std::string& out) {
+  WriteHead(name, "gauge", help, out);
+  for (const MetricLabels& labels : all) {
+    out += std::string(name) + "{";
+    for (const auto& [label, value] : labels) {
+      out += (out.ends_with('{') ? "" : ",") + std::string(label) + "=" + Quoted(value);
+    }
+    out += "} 1\n";
+  }
+}
 
 void WriteMetric(std::string_view name, std::string_view type, std::string_view help, double value, std::string& out) {
   WriteMetric(name, type, help, std::vector<ModelValue>{{{}, value}}, out);
@@ -44,7 +55,7 @@ void WriteMetric(std::string_view name, std::string_view type, std::string_view 
                  std::span<const ModelValue> values, std::string& out) {
   WriteHead(name, type, help, out);
   for (const auto& [model, value] : values) {
-    out += std::string(name) + (model.empty() ? "" : "{model=\"" + Escaped(model) + "\"}") + " " + Number(value) + "\n";
+    out += std::string(name) + (model.empty() ? "" : "{model=" + Quoted(model) + "}") + " " + Number(value) + "\n";
   }
 }
 
@@ -53,19 +64,63 @@ void Histogram::Observe(double seconds) {
   sum_ += seconds;
 }
 
-void Histogram::Write(std::string_view name, std::string& out) const {
+void Histogram::Write(std::string_view name, std::string& out, std::string_view labels) const {
   uint64_t sum = 0;
   for (size_t i = 0; i <= kBounds.size(); ++i) {
     sum += counts_[i];
     const std::string bound = i < kBounds.size() ? Number(kBounds[i]) : "+Inf";
-    out += std::string(name) + "_bucket{le=\"" + bound + "\"} " + std::to_string(sum) + "\n";
+    out += std::string(name) + "_bucket{" + std::string(labels) + "le=\"" + bound + "\"} " + std::to_string(sum) + "\n";
   }
-  out += std::string(name) + "_sum " + Number(sum_) + "\n" + std::string(name) + "_count " + std::to_string(sum) + "\n";
+  const std::string of = labels.empty() ? " " : "{" + std::string(labels.substr(0, labels.size() - 1)) + "} ";
+  out += std::string(name) + "_sum" + of + Number(sum_) + "\n";
+  out += std::string(name) + "_count" + of + std::to_string(sum) + "\n";
 }
 
 void Metrics::CountRequest(const std::string& path, int status) {
   const std::lock_guard lock(mutex_);
   ++requests_[{path, status}];
+}
+
+void Metrics::CountTime(const std::string& path, double seconds) {
+  const std::lock_guard lock(mutex_);
+  times_[path].Observe(seconds);
+}
+
+Metrics::TenantCounts& Metrics::CountsOf(const std::string& tenant) {
+  const auto found = by_tenant_.find(tenant);
+  if (found != by_tenant_.end()) return found->second;
+  return by_tenant_[by_tenant_.size() < kMostTenants ? tenant : std::string()];
+}
+
+void Metrics::CountRequestOf(const std::string& tenant) {
+  const std::lock_guard lock(mutex_);
+  ++CountsOf(tenant).requests;
+}
+
+void Metrics::CountTokensOf(const std::string& tenant, uint64_t prompt, uint64_t generated) {
+  const std::lock_guard lock(mutex_);
+  TenantCounts& counts = CountsOf(tenant);
+  counts.prompt_tokens += prompt;
+  counts.generated_tokens += generated;
+}
+
+void Metrics::WriteTenants(std::string& out) const {
+  const struct {
+    const char *name, *help;
+    uint64_t TenantCounts::*count;
+  } values[] = {
+      {"skald_tenant_requests_total", "Requests with the keys of a name; an empty one is of many names together.",
+       &TenantCounts::requests},
+      {"skald_tenant_prompt_tokens_total", "Tokens of its prompts.", &TenantCounts::prompt_tokens},
+      {"skald_tenant_generated_tokens_total", "Tokens written for it.", &TenantCounts::generated_tokens},
+  };
+  if (by_tenant_.empty()) return;
+  for (const auto& [name, help, count] : values) {
+    WriteHead(name, "counter", help, out);
+    for (const auto& [tenant, counts] : by_tenant_) {
+      out += std::string(name) + "{tenant=" + Quoted(tenant) + "} " + std::to_string(counts.*count) + "\n";
+    }
+  }
 }
 
 void Metrics::CountAnswer(double first_token, double between_tokens, double whole) {
@@ -82,6 +137,12 @@ void Metrics::Write(std::string& out) const {
     out += "skald_http_requests_total{path=\"" + key.first + "\",status=\"" + std::to_string(key.second) + "\"} " +
            std::to_string(count) + "\n";
   }
+  WriteHead("skald_http_request_duration_seconds", "histogram", "From a request to the end of its answer, by path.",
+            out);
+  for (const auto& [path, times] : times_) {
+    times.Write("skald_http_request_duration_seconds", out, "path=" + Quoted(path) + ",");
+  }
+  WriteTenants(out);
   const std::pair<const char*, const Histogram*> histograms[] = {
       {"skald_time_to_first_token_seconds", &first_token_},
       {"skald_time_between_tokens_seconds", &between_tokens_},

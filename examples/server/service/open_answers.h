@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace skald::serve {
@@ -34,16 +35,16 @@ class OpenAnswers {
 // Answers that were added to a count; taken off with it.
 class CountedAnswers {
  public:
-  CountedAnswers(OpenAnswers& answers, uint64_t number) : answers_(&answers), number_(number) {}
-  CountedAnswers(CountedAnswers&& other) noexcept
-      : answers_(std::exchange(other.answers_, nullptr)), number_(other.number_) {}
+  CountedAnswers(std::shared_ptr<OpenAnswers> answers, uint64_t number)
+      : answers_(std::move(answers)), number_(number) {}
+  CountedAnswers(CountedAnswers&&) noexcept = default;
   CountedAnswers& operator=(CountedAnswers&&) = delete;
   ~CountedAnswers() {
     if (answers_ != nullptr) answers_->Remove(number_);
   }
 
  private:
-  OpenAnswers* answers_;
+  std::shared_ptr<OpenAnswers> answers_;  // null once it has moved
   uint64_t number_;
 };
 

@@ -64,7 +64,28 @@ constexpr ModelMetric kModelMetrics[] = {
      [](const Stats& stats) -> uint64_t { return stats.prompts.bytes; }},
     {"skald_pool_used_bytes", "gauge", "Memory of all caches.",
      [](const Stats& stats) -> uint64_t { return stats.pool.used_bytes; }},
+    {"skald_pool_limit_bytes", "gauge", "The most that all caches may take.",
+     [](const Stats& stats) -> uint64_t { return stats.pool.limit_bytes; }},
 };
+
+// Of the models that are loaded.
+void WriteFacts(const std::vector<ModelStatus>& models, std::string& out) {
+  std::vector<MetricLabels> labels;
+  std::vector<ModelValue> parameters, bytes, contexts;
+  for (const ModelStatus& one : models) {
+    if (one.model == nullptr) continue;
+    const ModelFacts& facts = one.model->facts;
+    labels.push_back({{"model", one.name}, {"family", facts.family}, {"type", std::string(NameOf(facts.type))}});
+    const std::string name = models.size() > 1 ? one.name : "";
+    parameters.push_back({name, static_cast<double>(facts.parameters)});
+    bytes.push_back({name, static_cast<double>(facts.bytes)});
+    contexts.push_back({name, static_cast<double>(one.model->service->context())});
+  }
+  WriteInfo("skald_model_info", "A model that is loaded.", labels, out);
+  WriteMetric("skald_model_parameters", "gauge", "Numbers in all tensors.", parameters, out);
+  WriteMetric("skald_model_weights_bytes", "gauge", "Memory of them.", bytes, out);
+  WriteMetric("skald_model_context_tokens", "gauge", "Most tokens of a conversation.", contexts, out);
+}
 
 void WriteModelsMetrics(const std::vector<ModelStatus>& models, const ModelsStats& stats, std::string& out) {
   std::vector<ModelValue> loaded;
@@ -133,6 +154,7 @@ void Service::Forget(const std::string& tenant, const Conversation& conversation
 
 void Service::WriteMetrics(std::string& out) {
   const std::vector<ModelStatus> models = models_->List();
+  WriteFacts(models, out);
   const bool are_several = models.size() > 1;
   std::vector<std::pair<std::string, ModelServiceStats>> loaded;
   for (const ModelStatus& one : models) {

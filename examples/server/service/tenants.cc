@@ -62,6 +62,13 @@ Result<Tenants> Tenants::Load(const std::filesystem::path& path) {
   });
 }
 
+void Tenants::TakeCountsOf(const Tenants& earlier) {
+  for (Tenant& tenant : *tenants_) {
+    const auto same = std::ranges::find(*earlier.tenants_, tenant.name, &Tenant::name);
+    if (same != earlier.tenants_->end()) tenant.open_answers = same->open_answers;
+  }
+}
+
 Tenant& Tenants::TenantNamed(std::string_view name, bool& is_new) {
   const auto found = std::ranges::find(*tenants_, name, &Tenant::name);
   is_new = found == tenants_->end();

@@ -11,6 +11,7 @@
 #include <limits>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,7 +28,7 @@ struct Tenant {
   std::string name;                                              // empty for the only one of a server without keys
   uint32_t max_requests = std::numeric_limits<uint32_t>::max();  // answers at a time
   uint32_t max_tokens = std::numeric_limits<uint32_t>::max();    // of an answer
-  OpenAnswers open_answers = {};
+  std::shared_ptr<OpenAnswers> open_answers = std::make_shared<OpenAnswers>();
   int32_t max_priority = kMostPriority;  // that a request may have
 };
 
@@ -57,6 +58,9 @@ class Tenants {
 
   bool has_keys() const { return !keys_.empty(); }
 
+  // Goes on with the counts of earlier tenants of the same names. Not safe for concurrent calls.
+  void TakeCountsOf(const Tenants& earlier);
+
   // The tenant of a key, or null. Takes as long whatever the key is.
   Tenant* Find(std::string_view key) const;
   // Of a server without keys.
@@ -75,6 +79,14 @@ class Tenants {
 
   std::unique_ptr<std::list<Tenant>> tenants_;
   std::list<Key> keys_;
+};
+
+// All keys of a server.
+struct AccessKeys {
+  Tenants tenants = {};
+  // Opens /metrics, and nothing else. Without it, any of the tenants' keys opens /metrics; a server without keys asks
+  // for none.
+  std::optional<SecretKey> metrics = {};
 };
 
 }  // namespace skald::serve

@@ -72,7 +72,7 @@ void AddModelOptions(CLI::App& command, CLI::Option* path, const char* default_t
   command
       .add_option("--max-context", options.max_context,
                   "Most tokens of the whole conversation (default: what the\nmodel was trained on, as far as 2 GiB "
-                  "hold its keys and\nvalues; to serve at most 8192)")
+                  "hold its keys and\nvalues; to serve as far as --cache-bytes does)")
       ->check(Within(1, kMaxTokens))
       ->type_name("N")
       ->group(group);

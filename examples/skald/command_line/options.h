@@ -69,6 +69,7 @@ struct ServeOptions {
   std::string model_name;                                               // of the first one; empty: its own
   std::vector<std::pair<std::string, std::string>> aliases;             // other names of models
   std::string log_format;                                               // of the access log; empty: none
+  std::filesystem::path trace_file;                                     // gets spans; empty: none
   bool has_strict_names = false;                                        // others are refused, if it is alone too
   bool has_strict_fields = false;                                       // unknown fields of requests are refused
   std::vector<std::pair<std::string, std::filesystem::path>> adapters;  // that clients may ask for by name

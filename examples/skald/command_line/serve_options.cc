@@ -64,6 +64,11 @@ void AddAccessOptions(CLI::App& command, ServeOptions& serve) {
       ->check(CLI::IsMember({"text", "json"}))
       ->type_name("NAME")
       ->group(group);
+  command
+      .add_option("--trace-file", serve.trace_file,
+                  "Add a line for each request to this file: a span of\nOpenTelemetry, in the JSON of OTLP")
+      ->type_name("FILE")
+      ->group(group);
   command.add_option("--api-keys", serve.api_keys, "File of keys, one of which clients must send")
       ->type_name("FILE")
       ->group(group);

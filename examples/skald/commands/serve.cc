@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -16,7 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "bench/report/build_facts.h"
+#include "commands/serve_reload.h"
+#include "commands/simd.h"
 #include "served/served_models.h"
+#include "server/api/log/server_log.h"
 #include "server/api/router.h"
 #include "server/http/http_server.h"
 #include "server/http/limits/descriptors.h"
@@ -144,19 +147,36 @@ Result<std::shared_ptr<serve::Service>> StartService(const Options& options, con
   return std::shared_ptr<serve::Service>(std::move(started));
 }
 
+// Says how many tokens a conversation may have, and which option has more.
+std::string ContextText(const serve::ModelAtWork& model, const Options& options) {
+  const uint32_t context = model.service->context(), trained = model.facts.trained_context;
+  const bool is_short = !options.max_context && context < trained;
+  return std::to_string(context) + " tokens" +
+         (is_short ? " of the model's " + std::to_string(trained) + ", for which --cache-bytes has no room"
+                   : "; --max-context sets it");
+}
+
 // A line of the log on the models that are served.
-std::string DescribeService(serve::Service& service, const std::string& url) {
+std::string DescribeService(serve::Service& service, const Options& options, const std::string& url) {
   serve::Models& models = service.models();
   const std::vector<serve::ModelStatus> list = models.List();
   if (list.size() == 1 && list[0].model != nullptr) {
-    return "serving " + list[0].name + " at " + url + " with a context of " +
-           std::to_string(list[0].model->service->context()) + " tokens; --max-context sets it";
+    return "serving " + list[0].name + " at " + url + " with a context of " + ContextText(*list[0].model, options);
   }
   std::string names;
   for (const serve::ModelStatus& one : list) names += (names.empty() ? "" : ", ") + one.name;
   return "serving " + std::to_string(list.size()) + " models at " + url +
          ", each loaded when it is asked for, within " + std::to_string(models.stats().limit / 1'000'000) +
          " MB: " + names;
+}
+
+void WriteBuild(std::string& out) {
+  serve::WriteInfo("skald_build_info", "The program, and the SIMD instructions that it computes with.",
+                   std::vector<serve::MetricLabels>{{{"version", VersionText()},
+                                                     {"commit", CommitText()},
+                                                     {"compiler", CompilerText()},
+                                                     {"simd_target", SimdTarget()}}},
+                   out);
 }
 
 void WriteStoreMetrics(const Stores& stores, std::string& out) {
@@ -192,7 +212,7 @@ serve::SiteOptions SiteOptionsOf(const ServeOptions& options) {
   return site;
 }
 
-Result<serve::RouterOptions> RouterOptionsOf(const ServeOptions& options, const Stores& stores) {
+Result<serve::RouterOptions> RouterOptionsOf(const ServeOptions& options, const Stores& stores, serve::ServerLog& log) {
   serve::RouterOptions router;
   SKALD_ASSIGN(auto site, serve::Site::Make(SiteOptionsOf(options)));
   router.site = std::move(site);
@@ -200,20 +220,14 @@ Result<serve::RouterOptions> RouterOptionsOf(const ServeOptions& options, const 
   router.import_bytes = options.import_bytes;
   router.failed_keys = options.failed_keys;
   router.most_answers = uint64_t{options.users} + options.queue;
-  if (!options.metrics_key.empty()) {
-    const auto key = serve::SecretKey::Load(options.metrics_key);
-    if (!key) return Annotate("--metrics-key", key);
-    router.metrics_key = *key;
-  }
-  router.more_metrics = [&stores](std::string& out) { WriteStoreMetrics(stores, out); };
+  router.more_metrics = [&stores](std::string& out) {
+    WriteBuild(out);
+    WriteStoreMetrics(stores, out);
+  };
   router.stall_seconds = options.stall_seconds;
   router.has_strict_fields = options.has_strict_fields;
-  if (!options.log_format.empty()) {
-    router.on_answered = [is_json = options.log_format == "json"](const serve::AnsweredRequest& request) {
-      const std::string line = (is_json ? serve::JsonLineOf(request) : serve::TextLineOf(request)) + "\n";
-      (void)std::fwrite(line.data(), 1, line.size(), stderr);
-    };
-  }
+  router.on_answered = [&log](const serve::AnsweredRequest& request) { log.Tell(request); };
+  router.on_audited = [&log](const serve::AuditedAct& act) { log.Tell(act); };
   router.tell = [](const std::string& message) { Note(message); };
   router.more_stores = [&stores](std::map<std::string, bool>& answers) { TellOfRedis(stores, answers); };
   return router;
@@ -259,17 +273,15 @@ void WarnOfStrangers(const ServeOptions& options) {
 
 Result<int> RunServe(const Options& options) {
   const ServeOptions& wanted = options.serve;
-  serve::Tenants tenants;
-  if (!wanted.api_keys.empty()) {
-    SKALD_ASSIGN(auto loaded, serve::Tenants::Load(wanted.api_keys));
-    tenants = std::move(loaded);
-  }
+  SKALD_ASSIGN(auto keys, LoadKeys(wanted));
+  SKALD_ASSIGN(const auto log, OpenLog(wanted));
+  SKALD_TRY(CatchHangups(wanted));
   Stores stores;
   SKALD_TRY(OpenStores(options, stores));
   serve::Spool spool(wanted.state, wanted.import_bytes);  // outlives all that has files in it
-  SKALD_ASSIGN(auto router_options, RouterOptionsOf(wanted, stores));
+  SKALD_ASSIGN(auto router_options, RouterOptionsOf(wanted, stores, *log));
   const serve::HttpOptions http = HttpOptionsOf(wanted, spool, router_options.site);
-  serve::Router router(std::move(tenants), std::move(router_options), spool);
+  serve::Router router(std::move(keys), std::move(router_options), spool);
   std::shared_ptr<serve::Service> service;  // outlives the server, whose answers use it
   WarnOfStrangers(wanted);
   SKALD_ASSIGN(const auto server, serve::HttpServer::Start(
@@ -281,9 +293,10 @@ Result<int> RunServe(const Options& options) {
   service = std::move(started);
   SKALD_TRY(CatchSignals());
   router.SetService(service);
-  Note(DescribeService(*service, url));
-  constexpr int kNoDescriptor = -1;
-  (void)WaitForInput(kNoDescriptor);  // for a signal
+  Note(DescribeService(*service, options, url));
+  log->Tell(serve::AuditedAct{.action = "start", .outcome = "done", .target = url});
+  while (WaitForReload()) Reload(wanted, router, *server, *log);
+  log->Tell(serve::AuditedAct{.action = "stop", .outcome = "done", .target = url});
   Note("ending: answers have " + std::to_string(wanted.grace_seconds) + " seconds");
   server->Stop(std::chrono::seconds(wanted.grace_seconds));
   bool is_idle = router.StopPreparing(std::chrono::milliseconds(100));

@@ -22,6 +22,8 @@ namespace {
 std::atomic<bool> interrupted = false;
 std::atomic<int> stop_signal = 0;
 std::atomic<time_t> stopped_at = 0;
+std::atomic<bool> wants_reload = false;
+bool hangup_reloads = false;
 int wake_pipe[2] = {-1, -1};
 
 // Whether the program was started with nohup. Constructors of libraries may set handlers before main does (UCX, which
@@ -65,7 +67,24 @@ void NoteSignal(int signal) {
   errno = saved;
 }
 
+void NoteReload(int) {
+  const int saved = errno;
+  wants_reload = true;
+  static_cast<void>(!::write(wake_pipe[1], "", 1));  // before there is a pipe, no thread waits
+  errno = saved;
+}
+
 }  // namespace
+
+Result<void> CatchReloads() {
+  struct sigaction action = {};
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;  // what is being loaded is not disturbed
+  action.sa_handler = NoteReload;
+  if (sigaction(SIGHUP, &action, nullptr) != 0) return internal::SystemFailure("signals");
+  hangup_reloads = true;
+  return {};
+}
 
 Result<void> CatchSignals() {
   if (::pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return internal::SystemFailure("a pipe for signals");
@@ -74,6 +93,7 @@ Result<void> CatchSignals() {
   action.sa_flags = 0;  // no SA_RESTART: a write to a reader that is stuck returns
   // SIGUSR1 is what mpirun passes on to ranks as it is; at SIGTERM it kills them two seconds later.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+    if (signal == SIGHUP && hangup_reloads) continue;
     action.sa_handler = signal == SIGHUP && ignores_hangups ? SIG_IGN : NoteSignal;
     if (sigaction(signal, &action, nullptr) != 0) return internal::SystemFailure("signals");
   }
@@ -94,6 +114,15 @@ bool WaitForInput(int descriptor) {
   if (waiting[1].revents == 0) return true;
   std::array<char, 64> noted;
   while (::read(wake_pipe[0], noted.data(), noted.size()) > 0) {
+  }
+  return false;
+}
+
+bool WaitForReload() {
+  constexpr int kNoDescriptor = -1;
+  while (!interrupted && stop_signal == 0) {
+    if (wants_reload.exchange(false)) return true;
+    (void)WaitForInput(kNoDescriptor);
   }
   return false;
 }

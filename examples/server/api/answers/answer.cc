@@ -78,6 +78,7 @@ class AnswerExchange final : public Exchange {
                  const OutputReading& reading, bool is_stream, bool is_silent, std::unique_ptr<Dialect> dialect,
                  std::array<CountedAnswers, 2> counted, std::function<void(const std::vector<Choice>&)> on_end)
       : metrics_(call.metrics),
+        tenant_(call.tenant.name),
         counted_(std::move(counted)),
         submitted_(std::move(submitted)),
         unfinished_(submitted_.tickets.size()),
@@ -190,6 +191,7 @@ class AnswerExchange final : public Exchange {
   std::optional<ApiError> TellEnd() {
     if (std::exchange(has_told_, true)) return std::nullopt;
     const AnswerUsage usage = UsageOf(choices_);
+    if (!tenant_.empty()) metrics_.CountTokensOf(tenant_, usage.prompt_tokens, usage.completion_tokens);
     if (usage.completion_tokens > 0) {
       const double between = choices_[0].usage.generated_tokens > 1 ? (usage.seconds - usage.first_token_seconds) /
                                                                           (choices_[0].usage.generated_tokens - 1)
@@ -207,6 +209,7 @@ class AnswerExchange final : public Exchange {
   }
 
   Metrics& metrics_;
+  const std::string tenant_;
   const std::array<CountedAnswers, 2> counted_;  // of the tenant, and of all
   const Submitted submitted_;
   size_t unfinished_;  // prompts
@@ -231,14 +234,14 @@ std::array<CountedAnswers, 2> CountAnswers(const Call& call, uint64_t number) {
   Tenant& tenant = call.tenant;
   if (number > tenant.max_requests) throw ApiError{400, describe("this key may have", tenant.max_requests)};
   if (number > call.room.most) throw ApiError{400, describe("this server takes", call.room.most)};
-  if (!tenant.open_answers.Add(number, tenant.max_requests)) {
+  if (!tenant.open_answers->Add(number, tenant.max_requests)) {
     throw ApiError{429,
                    "this key may have " + std::to_string(tenant.max_requests) + " answers at a time",
                    {},
                    "rate_limit_exceeded"};
   }
   CountedAnswers of_tenant(tenant.open_answers, number);
-  if (!call.room.open.Add(number, call.room.most)) {
+  if (!call.room.open->Add(number, call.room.most)) {
     throw ApiError{429, "as many answers as this server takes are being computed or wait", {}, "rate_limit_exceeded"};
   }
   return {std::move(of_tenant), CountedAnswers(call.room.open, number)};

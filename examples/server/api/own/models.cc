@@ -67,6 +67,15 @@ std::string ReadServedName(JsonReader& reader, const Call& call) {
   return *served;
 }
 
+// That a model was loaded or unloaded.
+Answer ModelAnswer(const std::string& name, const RequestNotes& notes) {
+  Json json = {{"success", true}};
+  if (!notes.ignored().empty()) json["skald"]["ignored"] = notes.ignored();
+  HttpHead head;
+  head.target = name;
+  return std::make_unique<WholeAnswer>(Dump(json), std::move(head));
+}
+
 }  // namespace
 
 Answer ListModels(const Call& call) {
@@ -92,17 +101,17 @@ Answer ShowModel(const Call& call) {
 // The answer comes when the model is loaded.
 Answer LoadModel(const Call& call) {
   BodyReader reader(call, "ModelChoice");
-  (void)call.Use(ReadServedName(reader, call), /*tries_again=*/true);
-  return JsonAnswer({{"success", true}}, *reader.notes());
+  const std::string name = ReadServedName(reader, call);
+  (void)call.Use(name, /*tries_again=*/true);
+  return ModelAnswer(name, *reader.notes());
 }
 
 // The answer comes at once: until all answers of the model are at their ends, its state is "unloading".
 Answer UnloadModel(const Call& call) {
   BodyReader reader(call, "ModelChoice");
-  if (auto begun = call.service->models().Unload(ReadServedName(reader, call)); !begun) {
-    throw ApiErrorOf(begun.error());
-  }
-  return JsonAnswer({{"success", true}}, *reader.notes());
+  const std::string name = ReadServedName(reader, call);
+  if (auto begun = call.service->models().Unload(name); !begun) throw ApiErrorOf(begun.error());
+  return ModelAnswer(name, *reader.notes());
 }
 
 }  // namespace skald::serve
