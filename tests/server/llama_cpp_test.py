@@ -42,6 +42,17 @@ class Completion(unittest.TestCase):
         pieces = server.stream("/completion", {"prompt": "In the beginning", "n_predict": 8, "temperature": 0})
         self.assertEqual("".join(piece["content"] for piece in pieces), answer["content"])
         self.assertEqual([piece["stop"] for piece in pieces], [False] * (len(pieces) - 1) + [True])
+        # Streams have their tokens, whether they are asked for or not.
+        self.assertEqual([token for piece in pieces for token in piece["tokens"]], answer["tokens"])
+
+    def test_what_an_answer_tells(self):
+        answer = complete(seed=7)[1]
+        self.assertEqual((answer["generation_settings"]["seed"], answer["truncated"]), (7, False))
+        timings = answer["timings"]  # the first token is not one of the steps that are timed
+        self.assertAlmostEqual(timings["predicted_per_second"], 7000 / timings["predicted_ms"], delta=1e-6 * timings["predicted_per_second"])
+        self.assertEqual(complete(n_predict=1)[1]["timings"]["predicted_per_second"], 0)
+        full = complete(n_predict=-1, ignore_eos=True)[1]
+        self.assertEqual((full["truncated"], full["stop_type"]), (True, "limit"))
 
     def test_prompts_are_texts_and_ids(self):
         ids = server.post("/tokenize", {"content": "In the beginning", "add_special": True})[1]["tokens"]

@@ -31,6 +31,7 @@ struct LlamaCppForm {
   std::vector<std::string> stops = {};
   std::shared_ptr<const TokenVocabulary> vocabulary = nullptr;  // null: no probabilities
   bool with_tokens = false, with_timings = false;
+  uint32_t context = 0;
   std::vector<std::string> ignored = {};  // fields of the request
 };
 
@@ -100,7 +101,8 @@ class LlamaCppDialect final : public Dialect {
     json["generation_settings"]["stop"] = form_.stops;
     json["prompt"] = form_.tokenizer.Decode(form_.prompts[index], SkipSpecial::kNo).value_or("");
     json["has_new_line"] = choice.text.find('\n') != choice.text.npos;
-    json["truncated"] = false;
+    json["truncated"] = choice.finish == FinishReason::kMaxTokens &&
+                        choice.usage.prompt_tokens + choice.usage.generated_tokens >= form_.context;
     json["stop_type"] = choice.stop_string ? "word" : choice.finish == FinishReason::kMaxTokens ? "limit" : "eos";
     json["stopping_word"] = choice.stop_string ? form_.stops.at(*choice.stop_string) : "";
     json["tokens_cached"] = choice.usage.prompt_tokens + choice.usage.generated_tokens;
@@ -133,7 +135,7 @@ LlamaCppRequest ReadRequest(JsonReader& reader, const Call& call) {
     request.sampler.num_logprobs = static_cast<size_t>(*top);
     read.form.vocabulary = Take(call.model().NamedVocabulary());
   }
-  read.form.with_tokens = reader.Bool("return_tokens").value_or(false);
+  read.form.with_tokens = reader.Bool("return_tokens").value_or(false) || read.is_stream;
   read.form.with_timings = reader.Bool("timings_per_token").value_or(false);
   return read;
 }
@@ -150,6 +152,7 @@ Answer Begin(const Call& call, LlamaCppRequest read, std::vector<std::vector<int
   read.form.prompts = std::move(prompts);
   read.form.sampler = read.request.sampler;
   read.form.most_tokens = read.request.max_tokens;
+  read.form.context = call.service->model().context();
   read.form.stops = read.request.stop_strings;
   return BeginAnswer(call, std::move(requests), {}, read.is_stream,
                      std::make_unique<LlamaCppDialect>(std::move(read.form)));

@@ -23,24 +23,28 @@ inline Json LlamaCppErrorJson(const ApiError& error) {
   return {{"error", {{"code", error.status}, {"message", error.message}, {"type", type}}}};
 }
 
-// How long an answer took, in milliseconds.
+// How long an answer took, in milliseconds. The first token comes from the prompt's step, so that rates of the answer
+// are those of its other tokens.
 inline Json TimingsJson(const AnswerUsage& usage) {
-  const auto add = [](Json& json, const std::string& name, uint64_t tokens, double seconds) {
+  const auto add = [](Json& json, const std::string& name, uint64_t tokens, uint64_t computed, double seconds) {
     const double ms = 1000 * seconds;
+    const bool has_rate = computed > 0 && seconds > 0;
     json[name + "_n"] = tokens;
     json[name + "_ms"] = ms;
-    json[name + "_per_token_ms"] = tokens > 0 ? ms / static_cast<double>(tokens) : 0.0;
-    json[name + "_per_second"] = seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0;
+    json[name + "_per_token_ms"] = has_rate ? ms / static_cast<double>(computed) : 0.0;
+    json[name + "_per_second"] = has_rate ? static_cast<double>(computed) / seconds : 0.0;
   };
+  const uint64_t prompt = usage.prompt_tokens - usage.cached_tokens, answer = usage.completion_tokens;
   Json json = {{"cache_n", usage.cached_tokens}};
-  add(json, "prompt", usage.prompt_tokens - usage.cached_tokens, usage.first_token_seconds);
-  add(json, "predicted", usage.completion_tokens, usage.seconds - usage.first_token_seconds);
+  add(json, "prompt", prompt, prompt, usage.first_token_seconds);
+  add(json, "predicted", answer, answer > 0 ? answer - 1 : 0, usage.seconds - usage.first_token_seconds);
   return json;
 }
 
 // Settings of an answer.
 inline Json SettingsJson(const SamplerSettings& sampler) {
-  return {{"temperature", sampler.temperature},
+  return {{"seed", sampler.random.seed},
+          {"temperature", sampler.temperature},
           {"top_k", sampler.top_k},
           {"top_p", sampler.top_p},
           {"min_p", sampler.min_p},
