@@ -12,6 +12,12 @@ import unittest
 
 from running_server import RunningServer, temporary_folder
 
+try:
+    from google.protobuf import json_format
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+except ImportError:
+    TracesData = None
+
 PROGRAM = sys.argv[1]
 DEMO = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "demo_model"))
 COMPLETION = {"prompt": "a secret", "max_tokens": 2}
@@ -68,13 +74,14 @@ class Audit(unittest.TestCase):
 
     def test_models(self):
         with RunningServer(PROGRAM, "--max-context", "512", "--model", f"one={DEMO}", "--model", f"two={DEMO}") as server:
-            for name, path, body in (("r1", "load", {"model": "two"}), ("r2", "unload", {"model": "two"}), ("r3", "load", {"model": "x"})):
-                server.request("POST", "/models/" + path, body, {"x-request-id": name})
-            text = server.request("GET", "/metrics")[2].decode()
+            for name, path, model in (("r1", "load", "two"), ("r2", "load", "x"), ("r3", "unload", "two")):
+                if path == "unload":
+                    text = server.request("GET", "/metrics")[2].decode()
+                server.request("POST", "/models/" + path, {"model": model}, {"x-request-id": name})
         lines = [line.split() for line in server.log if " audit model." in line]
         self.assertEqual([(line[2:5], line[-1]) for line in sorted(lines, key=lambda line: line[-1])],
-                         [(["model.load", "done", "two"], "r1"), (["model.unload", "done", "two"], "r2"), (["model.load", "refused", "-"], "r3")])
-        self.assertRegex(text, r'skald_model_info\{model="one",family="gemma3[^"]*",type="[a-z0-9]+"\} 1')
+                         [(["model.load", "done", "two"], "r1"), (["model.load", "refused", "-"], "r2"), (["model.unload", "done", "two"], "r3")])
+        self.assertRegex(text, r'skald_model_info\{model="two",family="gemma3[^"]*",type="[A-Z0-9]+"\} 1')
 
     def test_lines_of_json(self):
         made, log = self.run_server("--log-format", "json")
@@ -156,6 +163,9 @@ class Traces(unittest.TestCase):
                     time.sleep(0.02)  # the reader of the log is a thread
                 line = lines[0]
                 self.assertEqual((line["trace_id"], line["span_id"], line["parent_span_id"]), (TRACE, span["spanId"], PARENT))
+                if TracesData is not None:  # of the package opentelemetry-proto
+                    (parsed,) = json_format.Parse(read(path), TracesData()).resource_spans[0].scope_spans[0].spans
+                    self.assertEqual((parsed.name, len(parsed.attributes)), (span["name"], len(attributes)))
                 # A file that was moved away is made anew.
                 os.rename(path, path + ".1")
                 server.process.send_signal(signal.SIGHUP)

@@ -54,7 +54,7 @@ struct HttpHead {
   bool is_stream = false;
   // Bytes of a stream's body, if they are known.
   std::optional<uint64_t> length = {};
-  // What the request was about, where its path does not say it; for the log, and not sent.
+  // The thing that the request was about, where its path does not name it; for the log, and not sent.
   std::string target = {};
 };
 

@@ -152,7 +152,7 @@ Answer Begin(const Call& call, LlamaCppRequest read, std::vector<std::vector<int
   read.form.prompts = std::move(prompts);
   read.form.sampler = read.request.sampler;
   read.form.most_tokens = read.request.max_tokens;
-  read.form.context = call.service->model().context();
+  read.form.context = call.model().context();
   read.form.stops = read.request.stop_strings;
   return BeginAnswer(call, std::move(requests), {}, read.is_stream,
                      std::make_unique<LlamaCppDialect>(std::move(read.form)));
