@@ -75,6 +75,13 @@ class Completion(unittest.TestCase):
         first = complete(n_probs=3)[1]["completion_probabilities"][0]
         self.assertEqual((first["id"], len(first["top_logprobs"])), (first["top_logprobs"][0]["id"], 3))
 
+    def test_biases(self):
+        text, ids = (complete(return_tokens=True)[1][name] for name in ("content", "tokens"))
+        for biases in ([[ids[0], False]], [[ids[0], -100]], [[text, False]], {str(ids[0]): -100}):
+            self.assertNotIn(ids[0], complete(return_tokens=True, logit_bias=biases)[1]["tokens"][:1], biases)
+        for wrong in ([ids[0]], [[ids[0]]], [[ids[0], True]], [[ids[0], 200]], [[-1, 1]], [[10**9, 1]], [[None, 1]]):
+            self.assertEqual(complete(logit_bias=wrong)[0], 400, wrong)
+
     def test_forms(self):
         answer = complete(json_schema={"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}, n_predict=60)[1]
         self.assertIn(json.loads(answer["content"])["a"], (1, 2))

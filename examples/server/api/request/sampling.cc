@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "server/api/request/least_tokens.h"
 #include "server/api/request/query_reader.h"
@@ -28,9 +31,36 @@ void CheckStops(const std::vector<std::string>& stops, std::string_view name, co
   }
 }
 
+// Pairs as llama.cpp's clients send them: a token's id, or a text whose tokens are meant, and a number, or false where
+// they may never come.
+void ReadBiasPairs(const Json& pairs, const JsonReader& reader, const Call& call, SamplerSettings& sampler) {
+  const ServedModel& served = call.model().served();
+  std::map<int32_t, float> biases;  // where a token has several, the last
+  for (const Json& pair : pairs) {
+    const bool is_pair = pair.is_array() && pair.size() == 2;
+    const bool is_never = is_pair && pair[1].is_boolean() && !pair[1].get<bool>();
+    const double value = is_never ? 0 : is_pair && pair[1].is_number() ? pair[1].get<double>() : 1000.0;
+    if (value < -100 || value > 100) reader.Fail("logit_bias", "pairs with a number from -100 to 100, or false");
+    std::vector<int32_t> ids;
+    if (pair[0].is_string()) {
+      ids = Take(served.text.tokenizer.Encode(pair[0].get<std::string>(), ParseSpecial::kYes, AddSpecial::kNo));
+    } else if (pair[0].is_number_integer() && pair[0].get<int64_t>() >= 0 &&
+               pair[0].get<int64_t>() < served.model.vocab_size()) {
+      ids = {pair[0].get<int32_t>()};
+    } else {
+      reader.Fail("logit_bias",
+                  "pairs with a text, or an id of a token below " + std::to_string(served.model.vocab_size()));
+    }
+    const float bias = is_never ? -std::numeric_limits<float>::infinity() : static_cast<float>(value);
+    for (const int32_t id : ids) biases[id] = bias;
+  }
+  for (const auto& [id, bias] : biases) sampler.logit_bias.push_back({id, bias});
+}
+
 void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sampler) {
   const Json* const given = reader.Any("logit_bias");
-  if (given == nullptr || (given->is_array() && given->empty())) return;  // llama.cpp's clients send a list
+  if (given == nullptr) return;
+  if (given->is_array()) return ReadBiasPairs(*given, reader, call, sampler);
   auto biases = reader.Object("logit_bias");
   const auto vocab_size = call.model().served().model.vocab_size();
   for (auto bias = biases->json().begin(); bias != biases->json().end(); ++bias) {
