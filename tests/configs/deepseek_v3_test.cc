@@ -4,13 +4,16 @@
 
 #include "skald/families/deepseek_v3/detail/deepseek_v3.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
 #include "skald/families/config_json.h"
+#include "skald/families/detail/parse_gguf.h"
 #include "tests/configs/config_json_checks.h"
+#include "tests/configs/gguf_samples.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_deepseek_v3.h"
 #include "tests/support/test_data.h"
@@ -105,6 +108,24 @@ TEST_CASE("sizes of latent attention that cannot be have a sentence") {
   check([](LatentAttention& a) { a.norm.epsilon = 0.0f; }, "kNormEpsilon must be positive");
   check([](LatentAttention& a) { a.rope.base = 1.0; }, "The base of kRope");
   check([](LatentAttention& a) { a.rope.short_factors = {1.0f}; }, "A RoPE's factors must be half as many");
+}
+
+// The original, modeling_deepseek.py, divides YaRN's factor by that of "mscale_all_dim", of which the converter makes
+// the multiplier, and scales all scores by the latter.
+TEST_CASE("a GGUF file without YaRN's multiplier keeps YaRN's factor, and one with it has the scores scaled instead") {
+  const auto samples = GgufSamples();
+  const auto sample = std::ranges::find(samples, "deepseek2", &GgufSample::architecture);
+  REQUIRE(sample != samples.end());
+  for (const bool has_multiplier : {true, false}) {
+    json metadata = sample->metadata;
+    if (!has_multiplier) metadata.erase("deepseek2.rope.scaling.yarn_log_multiplier");
+    const auto read = ParseConfigGguf(metadata, sample->facts);
+    REQUIRE_MESSAGE(read.has_value(), read.error().message);
+    const LatentAttention& attention = *read->front().spec.blocks[0].layers[0].As<LatentAttention>();
+    const auto factor = static_cast<float>(internal::YarnAttentionFactor(attention.rope.factor));
+    CHECK(attention.rope.attention_factor == (has_multiplier ? 1.0f : factor));
+    CHECK((attention.mscale == 1.0f) == !has_multiplier);
+  }
 }
 
 }  // namespace deepseek_v3_test

@@ -163,6 +163,22 @@ double Iq1M(const Block& b, size_t i) {
   return HalfOf(d, 0) * (2.0 * s + 1) * Iq1(number, i, upper >= 8);
 }
 
+double Tq2_0(const Block& b, size_t i) {
+  return HalfOf(b, 64) * ((b[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3) - 1);
+}
+
+// The digits of a number below 243, which a byte holds as a fraction of 243, rounded up.
+double Tq1_0(const Block& b, size_t i) {
+  const size_t byte = i < 160 ? i % 32 : i < 240 ? 32 + i % 16 : 48 + i % 4;
+  const size_t digit = i < 160 ? i / 32 : i < 240 ? (i - 160) / 16 : (i - 240) / 4;
+  int fraction = b[byte];
+  for (size_t n = 0; n < digit; ++n) fraction = fraction * 3 % 256;
+  return HalfOf(b, 52) * (fraction * 3 / 256 - 1);
+}
+
+double Q1_0(const Block& b, size_t i) { return (b[2 + i / 8] >> (i % 8) & 1) != 0 ? HalfOf(b, 0) : -HalfOf(b, 0); }
+double Q2_0(const Block& b, size_t i) { return HalfOf(b, 0) * ((b[2 + i / 4] >> (i % 4 * 2) & 3) - 1); }
+
 const GgufType& TypeNamed(const std::string& name) {
   for (const GgufType& type : kGgufTypes) {
     if (type.name == name) return type;
@@ -176,7 +192,8 @@ TEST_CASE("Blocks decode exactly to the weights that the format defines") {
       {"Q8_0", Q8_0},    {"Q4_0", Q4_0},      {"Q4_1", Q4_1},   {"Q5_0", Q5_0},      {"Q5_1", Q5_1},
       {"Q2_K", Q2K},     {"Q3_K", Q3K},       {"Q4_K", Q4K},    {"Q5_K", Q5K},       {"Q6_K", Q6K},
       {"IQ4_NL", Iq4Nl}, {"IQ4_XS", Iq4Xs},   {"MXFP4", Mxfp4}, {"IQ2_XXS", Iq2Xxs}, {"IQ2_XS", Iq2Xs},
-      {"IQ2_S", Iq2S},   {"IQ3_XXS", Iq3Xxs}, {"IQ3_S", Iq3S},  {"IQ1_S", Iq1S},     {"IQ1_M", Iq1M}};
+      {"IQ2_S", Iq2S},   {"IQ3_XXS", Iq3Xxs}, {"IQ3_S", Iq3S},  {"IQ1_S", Iq1S},     {"IQ1_M", Iq1M},
+      {"TQ1_0", Tq1_0},  {"TQ2_0", Tq2_0},    {"Q1_0", Q1_0},   {"Q2_0", Q2_0}};
   std::mt19937 random(7);
   for (const auto& [name, reference] : references) {
     CAPTURE(name);
@@ -189,7 +206,7 @@ TEST_CASE("Blocks decode exactly to the weights that the format defines") {
       Block block(type.block_bytes);
       for (uint8_t& byte : block) byte = static_cast<uint8_t>(random());
       // Scales are finite: their highest exponent bit is clear.
-      for (const size_t at : {0, 2, 54, 80, 82, 108, 208}) {
+      for (const size_t at : {0, 2, 52, 54, 64, 80, 82, 108, 208}) {
         if (at + 1 < block.size()) block[at + 1] &= 0xBF;
       }
       CodeGroup groups[16];

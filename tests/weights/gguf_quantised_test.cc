@@ -45,7 +45,7 @@ std::string RandomBlocks(const GgufType& type, size_t elements, uint32_t seed) {
   for (size_t block = 0; block < elements / type.block_elements; ++block) {
     std::string one(type.block_bytes, '\0');
     for (char& byte : one) byte = static_cast<char>(random());
-    for (const size_t at : {1, 3, 55, 81, 83, 109, 209}) {
+    for (const size_t at : {1, 3, 53, 55, 65, 81, 83, 109, 209}) {
       if (at < one.size()) one[at] = static_cast<char>(one[at] & 0xBF);
     }
     if (type.name == "MXFP4") one[0] = static_cast<char>(one[0] | 0x40);  // no subnormal numbers
@@ -118,7 +118,8 @@ TEST_CASE("Every quantised type is packed as the type that means exactly the sam
       {"Q5_1", DType::kQ5_1},   {"Q2_K", DType::kQ2_K},   {"Q3_K", DType::kQ3_K},     {"Q4_K", DType::kQ4_K},
       {"Q5_K", DType::kQ5_K},   {"Q6_K", DType::kQ6_K},   {"IQ4_NL", DType::kIQ4_NL}, {"IQ4_XS", DType::kIQ4_XS},
       {"MXFP4", DType::kMXFP4}, {"IQ3_S", DType::kQ6_K},  {"IQ3_XXS", DType::kQ6A},   {"IQ1_S", DType::kQ6A},
-      {"IQ1_M", DType::kQ6A},   {"IQ2_XXS", DType::kQ8A}, {"IQ2_XS", DType::kQ8A},    {"IQ2_S", DType::kQ8A}};
+      {"IQ1_M", DType::kQ6A},   {"IQ2_XXS", DType::kQ8A}, {"IQ2_XS", DType::kQ8A},    {"IQ2_S", DType::kQ8A},
+      {"TQ1_0", DType::kQ2_K},  {"TQ2_0", DType::kQ2_K},  {"Q1_0", DType::kQ4_0},     {"Q2_0", DType::kQ4_0}};
   for (const auto& [type, packed] : types) {
     CAPTURE(type);
     std::vector<NewGgufTensor> tensors = WideTensors();
@@ -262,6 +263,7 @@ TEST_CASE("Quantised vectors, and types that are not read, are refused by name")
   CHECK(error_of("output_norm.weight", "Q8_0") == "output_norm.weight: expected F32, F16 or BF16, found 'Q8_0'");
   CHECK(error_of("output.weight", "Q8_K") ==
         "output.weight: expected F32, F16 or BF16 or a quantised type that Skald reads, found 'Q8_K'");
+  CHECK(error_of("output.weight", "NVFP4").find("found 'NVFP4'") != std::string::npos);
 }
 
 }  // namespace gguf_quantised_test

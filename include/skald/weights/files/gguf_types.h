@@ -30,7 +30,9 @@ inline constexpr std::array kGgufTypes = {
     GgufType{20, "IQ4_NL", 32, 18},   GgufType{21, "IQ3_S", 256, 110},  GgufType{22, "IQ2_S", 256, 82},
     GgufType{23, "IQ4_XS", 256, 136}, GgufType{24, "I8", 1, 1},         GgufType{25, "I16", 1, 2},
     GgufType{26, "I32", 1, 4},        GgufType{27, "I64", 1, 8},        GgufType{28, "F64", 1, 8},
-    GgufType{29, "IQ1_M", 256, 56},   GgufType{30, "BF16", 1, 2},       GgufType{39, "MXFP4", 32, 17}};
+    GgufType{29, "IQ1_M", 256, 56},   GgufType{30, "BF16", 1, 2},       GgufType{34, "TQ1_0", 256, 54},
+    GgufType{35, "TQ2_0", 256, 66},   GgufType{39, "MXFP4", 32, 17},    GgufType{40, "NVFP4", 64, 36},
+    GgufType{41, "Q1_0", 128, 18},    GgufType{42, "Q2_0", 64, 18}};
 
 /// Returns the type of that number, or null.
 const GgufType* FindGgufType(uint32_t id);

@@ -185,6 +185,55 @@ inline void DecodeQ6K(const std::byte* source, CodeBlock& block) {
   }
 }
 
+/// Fills in the fields of a block whose codes count from -1 and have one scale.
+inline void SetScaleOfTernary(float scale, CodeBlock& block) {
+  block.scale = block.minimum = scale, block.zero = 0;
+  std::memset(block.scales, 1, sizeof(block.scales));
+  std::memset(block.minima, 1, sizeof(block.minima));
+}
+
+/// TQ2_0: 256 weights of 2 bits, as in Q2_K; their scale (binary16). They count from -1.
+inline void DecodeTq2_0(const std::byte* source, CodeBlock& block) {
+  SetScaleOfTernary(HalfAt(source + 64), block);
+  std::memset(block.codes, 0, sizeof(block.codes));
+  for (unsigned part = 0; part < 8; ++part) {
+    AddBits<32>(source + part / 4 * 32, part % 4 * 2, 3, 0, block.codes + part * 32);
+  }
+}
+
+/// Returns digit `n` to the base 3, the highest first, of a byte that holds five as a fraction of 256.
+inline uint8_t Ternary(unsigned byte, size_t n) {
+  constexpr unsigned kPowers[] = {1, 3, 9, 27, 81};
+  return static_cast<uint8_t>((byte * kPowers[n] & 255) * 3 >> 8);
+}
+
+/// TQ1_0: bytes of five weights (Ternary), 32 with those of 160 weights and 16 with those of 80, each 32 or 16 weights
+/// at one digit; four bytes with the last 16 weights, four at each of four digits; their scale (binary16). They count
+/// from -1.
+inline void DecodeTq1_0(const std::byte* source, CodeBlock& block) {
+  SetScaleOfTernary(HalfAt(source + 52), block);
+  const struct { size_t first, bytes, digits; } parts[] = {{0, 32, 5}, {32, 16, 5}, {48, 4, 4}};
+  uint8_t* code = block.codes;
+  for (const auto& part : parts) {
+    for (size_t n = 0; n < part.digits; ++n) {
+      for (size_t i = 0; i < part.bytes; ++i) *code++ = Ternary(ByteAt(source, part.first + i), n);
+    }
+  }
+}
+
+/// Q1_0: a scale (binary16), 128 weights of one bit, -1 or 1. Q2_0: a scale, 64 weights of two bits, which count from
+/// -1.
+template <size_t kWeights, unsigned kBits, int kZero, int kStep>
+void DecodeFewBits(const std::byte* block, CodeGroup* groups) {
+  for (size_t i = 0; i < kWeights; ++i) {
+    CodeGroup& group = groups[i / kCodeGroup];
+    group.scale = HalfAt(block), group.offset = 0.0f;
+    const size_t bit = i * kBits;
+    const unsigned code = ByteAt(block + 2, bit / 8) >> (bit % 8) & ((1u << kBits) - 1);
+    group.codes[i % kCodeGroup] = static_cast<int8_t>(static_cast<int>(code) * kStep - kZero);
+  }
+}
+
 template <void (*kDecode)(const std::byte*, CodeBlock&)>
 void DecodeAsGroups(const std::byte* source, CodeGroup* groups) {
   CodeBlock block;
@@ -225,7 +274,11 @@ inline const GroupFormat* FindGroupFormat(std::string_view type) {
                                        {"IQ2_XS", {DType::kQ8A, 256, 74, DecodeIq2Xs}},
                                        {"IQ2_XXS", {DType::kQ8A, 256, 66, DecodeIq2Xxs}},
                                        {"IQ1_M", NestedFormat<DecodeIq1M>(DType::kQ6A, 56)},
-                                       {"IQ1_S", NestedFormat<DecodeIq1S>(DType::kQ6A, 50)}};
+                                       {"IQ1_S", NestedFormat<DecodeIq1S>(DType::kQ6A, 50)},
+                                       {"TQ1_0", NestedFormat<DecodeTq1_0>(DType::kQ2_K, 54)},
+                                       {"TQ2_0", NestedFormat<DecodeTq2_0>(DType::kQ2_K, 66)},
+                                       {"Q1_0", {DType::kQ4_0, 128, 18, DecodeFewBits<128, 1, 1, 2>}},
+                                       {"Q2_0", {DType::kQ4_0, 64, 18, DecodeFewBits<64, 2, 1, 1>}}};
   for (const Entry& entry : kFormats) {
     if (entry.name == type) return &entry.format;
   }

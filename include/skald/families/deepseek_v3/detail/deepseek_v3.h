@@ -138,10 +138,12 @@ inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFa
   }
   attention.rope = ReadGgufRope(fields, facts, static_cast<size_t>(attention.rope_dim));
   if (attention.rope.scaling != RopeScaling::kYarn) return;
-  attention.rope.attention_factor = 1.0f;  // of which all published models make none
   fields.Expect("rope.scaling.attn_factor", 1.0);
+  // Files without it are of models without "mscale_all_dim": as in their original, YaRN's factor is of the elements
+  // that RoPE turns. (llama.cpp scales all scores by it once more.) In those with it the two factors cancel.
   constexpr const char* kMultiplier = "rope.scaling.yarn_log_multiplier";
   if (fields.Find(kMultiplier) == nullptr) return;
+  attention.rope.attention_factor = 1.0f;
   attention.mscale = static_cast<float>(1.0 + fields.Positive(kMultiplier) * PortableLog(attention.rope.factor));
 }
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Families that are known by their files alone, as llama.cpp's converter writes them, give the recorded answers of
+// their original implementations.
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/model/load_any.h"
+#include "tests/support/compare_logits.h"
+#include "tests/support/gguf_convert.h"
+#include "tests/support/gguf_writer.h"
+#include "tests/support/reference_tensors.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
+#include "tests/weights/raw_file.h"
+
+namespace skald::testing {
+namespace attention_gguf_test {
+
+using nlohmann::json;
+
+struct Family {
+  std::string folder, architecture;
+  json more;                         // metadata beside those that all have, without the architecture's name
+  bool has_post_norm_names = false;  // the converter's name of the norm before feed-forward layers, or after layers
+  bool has_rope_pairs = false;
+};
+
+std::vector<Family> Families() {
+  const json wide = {{"attention.head_count", 6}, {"attention.key_length", 10}, {"attention.value_length", 10},
+                     {"embedding_length", 48},    {"feed_forward_length", 76},  {"attention.head_count_kv", 2}};
+  const json usual = {{"attention.head_count", 6},
+                      {"embedding_length", 60},
+                      {"attention.head_count_kv", 2},
+                      {"feed_forward_length", 76}};
+  const auto joined = [](json values, const json& more) {
+    values.update(more);
+    return values;
+  };
+  const json yarn = {{"rope.freq_base", 5000.0},           {"rope.scaling.type", "yarn"},
+                     {"rope.scaling.factor", 4.0},         {"rope.scaling.original_context_length", 32},
+                     {"rope.scaling.yarn_beta_fast", 8.0}, {"rope.scaling.yarn_beta_slow", 1.0}};
+  const json slides = {{"attention.sliding_window", 9},
+                       {"attention.sliding_window_pattern", {true, true, true, false}}};
+  const json experts = {{"expert_count", 7}, {"expert_used_count", 3}};
+  const json growing = {{"rope.scaling.original_context_length", 16},
+                        {"rope.scaling.yarn_log_multiplier", 1.0},
+                        {"attention.temperature_scale", 0.3}};
+  const json sigmoids = {{"block_count", 3},           {"rope.dimension_count", 4}, {"leading_dense_block_count", 1},
+                         {"expert_count", 8},          {"expert_used_count", 3},    {"expert_feed_forward_length", 28},
+                         {"expert_shared_count", 1},   {"expert_gating_func", 2},   {"expert_weights_norm", true},
+                         {"expert_weights_scale", 1.5}};
+  return {{"olmo3", "olmo2", joined(joined(joined(usual, yarn), slides), {{"attention.head_count_kv", 3}}), true},
+          {"olmoe", "olmoe", joined(joined(usual, experts), {{"feed_forward_length", 28}})},
+          {"seed_oss", "seed_oss", joined(wide, {{"attention.layer_norm_rms_epsilon", 1e-6}}), true},
+          {"exaone4", "exaone4", joined(wide, slides), true},
+          {"arcee", "arcee", joined(wide, yarn), false, true},
+          {"ministral3", "mistral3", joined(joined(wide, yarn), growing), false, true},
+          {"qwen3_vl", "qwen3vl",
+           joined(wide, {{"rope.freq_base", 5000.0},
+                         {"rope.dimension_sections", {2, 2, 1, 0}},
+                         {"n_deepstack_layers", 1},
+                         {"attention.layer_norm_rms_epsilon", 1e-6}})},
+          {"glm4_moe", "glm4moe", joined(wide, sigmoids), true}};
+}
+
+// The converter's tensors of a checkpoint. An encoder of images is a file of its own.
+std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
+  const std::pair<const char*, const char*> parts[] = {{"model.language_model.", "model."},
+                                                       {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
+                                                       {"mlp.shared_experts.gate_proj.", "ffn_gate_shexp."},
+                                                       {"mlp.shared_experts.up_proj.", "ffn_up_shexp."},
+                                                       {"mlp.shared_experts.down_proj.", "ffn_down_shexp."}};
+  constexpr size_t kHeadDim = 10;
+  std::vector<NewGgufTensor> converted;
+  for (const NewTensor& tensor : RawFile(GoldenPath(family.folder + "/model.safetensors")).Tensors()) {
+    std::string name = tensor.name, bytes = tensor.bytes;
+    if (name.starts_with("model.visual.")) continue;
+    for (const auto& [from, to] : parts) {
+      if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
+    }
+    const bool is_turned = name.ends_with("q_proj.weight") || name.ends_with("k_proj.weight");
+    if (family.has_rope_pairs && is_turned) bytes = WithPairsAdjacent(bytes, tensor.shape[0], kHeadDim);
+    AddConverted({GgufName(name, family.has_post_norm_names), 0, tensor.shape, bytes}, converted);
+  }
+  return converted;
+}
+
+json MetadataOf(const Family& family) {
+  json metadata = {{"general.architecture", family.architecture}};
+  const json common = {{"block_count", 4}, {"attention.layer_norm_rms_epsilon", 1e-5}, {"rope.freq_base", 10000.0}};
+  for (const json* values : {&common, &family.more}) {
+    for (const auto& [name, value] : values->items()) metadata[family.architecture + "." + name] = value;
+  }
+  return metadata;
+}
+
+TEST_CASE("GGUF files of families without a Config give the recorded answers") {
+  for (const Family& family : Families()) {
+    CAPTURE(family.folder);
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "model.gguf";
+    WriteFile(path, GgufImage(GgufValuesOf(MetadataOf(family)), ConvertedTensors(family)));
+    const auto model = LoadAnyModel(path, {.dtype = DType::kF32});
+    REQUIRE_MESSAGE(model.has_value(), model.error().message);
+    const ReferenceTensors reference(GoldenPath(family.folder + "/golden.safetensors"));
+    for (size_t row = 0; row < 2; ++row) {
+      CheckRows(*model, reference.Tokens("input_ids", row), Want::kLogits, reference.Floats("logits", row), kExact,
+                2.0f);  // as in tests/golden
+    }
+  }
+}
+
+}  // namespace attention_gguf_test
+}  // namespace skald::testing
