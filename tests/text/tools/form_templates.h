@@ -93,6 +93,11 @@ inline const std::vector<FormTemplate>& FormTemplates() {
 {{- c.function.name + '(' }}{% for k, v in c.function.arguments.items() %}{{ ', ' if not loop.first }}{{ k + '=' }}
 {{- "'" + v + "'" if v is string else v | tojson if v is mapping else v }}{% endfor %}){% endfor %}]<|tool_call_end|>
 {%- endif %})"},
+      {ToolForm::kOlmo3, Texts::kPython,
+       R"({% if m.tool_calls %}{{ '<function_calls>\n' }}{% for c in m.tool_calls %}{{ '\n' if not loop.first }}
+{{- c.function.name + '(' }}{% for k, v in c.function.arguments.items() %}{{ ', ' if not loop.first }}{{ k + '=' }}
+{{- "'" + v + "'" if v is string else v | tojson if v is mapping else v }}{% endfor %}){% endfor %}
+{{- '\n</function_calls>' }}{% endif %})"},
       {ToolForm::kLfm25, Texts::kAsIs,
        R"({% if m.tool_calls %}<|tool_call_start|>[{% for c in m.tool_calls %}{{ ', ' if not loop.first }}
 {{- c.function.name + '(' }}{% for key, arg_value in c.function.arguments.items() %}{{ ', ' if not loop.first }}

@@ -33,6 +33,7 @@ enum class ToolForm {
   kFunctionGemma,  ///< `<start_function_call>call:NAME{key:<escape>text<escape>}<end_function_call>`
   kLfm2,           ///< `<|tool_call_start|>[NAME(key="text")]<|tool_call_end|>`: LFM2
   kLfm25,          ///< the same, and texts between single quotes are as they are, with quotes within: LFM2.5
+  kOlmo3,          ///< `<function_calls>` and lines of NAME(key="text"): Olmo 3
   kPhi4,           ///< `<|tool_call|>{"name": ..., "arguments": {...}}<|/tool_call|>`: Phi-4-mini
   kGranite,        ///< `<|tool_call|>` and a list of calls: Granite 3
   kNemotron,       ///< `<TOOLCALL>` and a list of calls: Nemotron Nano 2 and Llama-Nemotron
