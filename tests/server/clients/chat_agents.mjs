@@ -33,8 +33,8 @@ const kAgents = [
   {
     name: 'Cline', program: 'cline', tool: 'search_codebase', given: () => ({queries: ['nothing']}),
     files: () => ({}),
-    setup: url => ['auth', 'openai-compatible', '--apikey', 'none', '--modelid', 'demo', '--baseurl', url],
-    command: () => ['Say hello'],
+    setup: url => ['auth', 'openai-compatible', '--apikey', 'none', '--modelid', 'demo', '--baseurl', url, '--data-dir', 'data'],
+    command: () => ['--data-dir', 'data', 'Say hello'],  // of its own, which starts no process that goes on
   },
 ].map(agent => ({...agent, path: find(agent.program)}));
 if (kAgents.every(({path}) => !path)) {
