@@ -30,7 +30,9 @@ inline Result<TokenizerSpec> Gemma4FromGguf(const GgufTokenizerReader& reader) {
   ReadGgufPieces(reader, spec);
   (void)reader.fields().Flag("add_bos_token", true);
   ReadGgufMarkers(reader, /*adds_bos=*/true, spec);
-  token_model::Bpe model = {.merges = ReadGgufMerges(reader), .fuse_unk = true, .byte_fallback = true};
+  token_model::Bpe model;
+  model.merges = ReadGgufMerges(reader);
+  model.fuse_unk = model.byte_fallback = true;
   if (!reader.ok()) return reader.failure();
   if (spec.unk_id) model.unk_token = std::string(spec.vocabulary.texts[static_cast<size_t>(*spec.unk_id)]);
   spec.model = std::move(model);
