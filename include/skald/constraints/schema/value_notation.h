@@ -13,7 +13,7 @@ namespace skald {
 enum class ValueNotation {
   kJson,
   kGemma,          ///< Gemma 4: {key:<|"|>text<|"|>,other:[1,true]}, without white space
-  kFunctionGemma,  ///< the same with the mark <escape> around texts
+  kFunctionGemma,  ///< the same with the mark `<escape>` around texts
   kPython,         ///< literals of Python, with null, true and false too: {"key": 'text', "other": [1, True]}
   kPythonCall,     ///< the same, and the whole value is an object, written as arguments: (key='text', other=[1, True])
   /// The same, and in arguments that are strings, between single quotes, nothing is escaped: (key='it's "text"').

@@ -55,7 +55,7 @@ struct Attention {
   /// Queries at position p are multiplied by 1 + query_growth * ln(1 + floor(p / query_growth_context)), so that
   /// attention stays sharp in long texts (arXiv:2501.19399, as Llama 4 has it). Both 0: they are not.
   float query_growth = 0.0f;
-  int query_growth_context = 0;
+  int query_growth_context = 0;  ///< see query_growth
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
