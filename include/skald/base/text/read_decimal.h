@@ -64,7 +64,8 @@ inline size_t ReadSpecial(std::string_view text, double& number) {
 
 #endif
 
-/// Reads the decimal number that the text begins with, as std::from_chars does. May throw std::bad_alloc.
+/// Reads the decimal number that the text begins with, as std::from_chars does. One that does not fit, or none, leaves
+/// `number` as it was. May throw std::bad_alloc.
 inline std::from_chars_result ReadDecimal(std::string_view text, double& number) {
 #if SKALD_READS_DECIMALS_BY_STREAMS
   if (const size_t special = ReadSpecial(text, number); special > 0) return {text.data() + special, std::errc()};
@@ -77,7 +78,10 @@ inline std::from_chars_result ReadDecimal(std::string_view text, double& number)
   if (is_in_range) number = read;
   return {text.data() + length, is_in_range ? std::errc() : std::errc::result_out_of_range};
 #else
-  return std::from_chars(text.data(), text.data() + text.size(), number);
+  double read = 0;  // LLVM's library changes the number where it does not fit, too
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), read);
+  if (result.ec == std::errc()) number = read;
+  return result;
 #endif
 }
 
