@@ -21,7 +21,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <cfloat>  // doctest uses it, and not every system includes it elsewhere
 #include <cstdint>
 #include <iostream>
 #include <optional>

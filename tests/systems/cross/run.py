@@ -101,6 +101,8 @@ def is_x86():
 def zig_system(target, run):
     # Zig compiles its C++ library for each CPU that it links for: programs are linked for the plainest.
     flags = ["-mcpu=haswell+aes+pclmul"] if target.startswith("x86_64") else []
+    if target.endswith("macos"):
+        flags.append("-DDBL_EPSILON=__DBL_EPSILON__")  # Zig's <float.h> for macOS lacks it, and doctest uses it
     link = ["-static"] if target.endswith("musl") else ["-lws2_32"] if "windows" in target else []
     words, why = run
     return System(target, [*zig(), "c++", "-target", target], flags, link, words, why)
