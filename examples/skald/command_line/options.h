@@ -96,6 +96,7 @@ struct ServeOptions {
   double step_ms = 250;  // most milliseconds of an engine's step; 0: no limit
   std::string policy = "fair";
   bool prompt_lookup = false;
+  std::filesystem::path draft_model = {};  // that guesses tokens; empty: none does
   uint64_t body_bytes = 32'000'000;
   uint64_t bodies_bytes = 256'000'000;    // of all requests that are being received or prepared
   uint64_t import_bytes = 4'000'000'000;  // on disk, of conversations that travel

@@ -263,9 +263,16 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
       ->capture_default_str()
       ->type_name("NAME")
       ->group(group);
+  auto* const lookup = command.add_flag(
+      "--prompt-lookup", serve.prompt_lookup,
+      "Guess tokens by what the text said before: faster where it\nrepeats itself, and never another text");
+  lookup->group(group);
   command
-      .add_flag("--prompt-lookup", serve.prompt_lookup,
-                "Guess tokens by what the text said before: faster where it\nrepeats itself, and never another text")
+      .add_option("--draft-model", serve.draft_model,
+                  "Smaller model with the same vocabulary that guesses tokens:\nfaster where it is right, and never "
+                  "another text")
+      ->excludes(lookup)
+      ->type_name("PATH")
       ->group(group);
   command
       .add_option("--stall-seconds", serve.stall_seconds,

@@ -16,7 +16,10 @@
 #include "ranks/rank_job.h"
 #include "server/service/service.h"
 #include "setup.h"
+#include "skald/engine/speculation/draft_model.h"
+#include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/model/rank_memory.h"
+#include "skald/model/workspace.h"
 #include "skald/open/conversation.h"
 #include "skald/serving/served_model.h"
 
@@ -26,7 +29,7 @@ namespace {
 RuntimeConfig ServedRuntime(const Options& options, const ModelInfo& info) {
   RuntimeConfig runtime = ConversationRuntime(info, options.runtime, options.runtime.cache_bytes);
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
-  if (options.serve.prompt_lookup) runtime.rewind_tokens = 8;
+  if (options.serve.prompt_lookup || !options.serve.draft_model.empty()) runtime.rewind_tokens = 8;
   return runtime;
 }
 
@@ -65,13 +68,48 @@ PolicyOptions PolicyOf(const std::string& name) {
   return policy;
 }
 
+// A smaller model at its work, which a drafter refers to.
+struct Drafting {
+  Drafting(std::shared_ptr<const ProgramModel> its_model, std::shared_ptr<BlockPool> pool, Workspace its_workspace)
+      : model(std::move(its_model)), workspace(std::move(its_workspace)), drafter(*model, std::move(pool), workspace) {}
+
+  std::shared_ptr<const ProgramModel> model;
+  Workspace workspace;
+  DraftModel drafter;
+};
+
+Options OptionsOfDraft(const Options& options) {
+  Options own = options;
+  own.model = options.serve.draft_model;
+  return own;
+}
+
+// Returns the drafter for a model with this vocabulary; null if none is asked for.
+Result<std::shared_ptr<Drafter>> LoadDrafter(const Options& options, int vocab_size) {
+  if (options.serve.prompt_lookup) return std::make_shared<PromptLookup>();
+  if (options.serve.draft_model.empty()) return nullptr;
+  if (options.use_ranks) return Fail(ErrorCode::kUnsupported, "--ranks compute one model, and no other beside it");
+  const Options own = OptionsOfDraft(options);
+  SKALD_ASSIGN(const auto info, IdentifyModel(own.model));
+  if (info.spec.vocab_size != vocab_size) {
+    return Fail(ErrorCode::kInvalidArgument, own.model.string() + " has a vocabulary of " +
+                                                 std::to_string(info.spec.vocab_size) +
+                                                 " tokens, expected the model's " + std::to_string(vocab_size));
+  }
+  SKALD_ASSIGN(auto weights, LoadWeights(own, info));
+  const std::shared_ptr<const ProgramModel> model = std::move(weights);
+  SKALD_ASSIGN(auto pool, model->CreatePool(ServedRuntime(own, info)));
+  SKALD_ASSIGN(auto workspace, CreateWorkspace(options.workspace));
+  const auto drafting = std::make_shared<Drafting>(model, std::move(pool), std::move(workspace));
+  return std::shared_ptr<Drafter>(drafting, &drafting->drafter);
+}
+
 ModelServiceOptions ServiceOptionsOf(const Options& options, const std::vector<ChunkStoreRef>& stores) {
   ModelServiceOptions service;
   service.workspace = options.workspace;
   service.max_running = options.serve.users;
   if (options.serve.step_ms > 0) service.step_seconds = options.serve.step_ms / 1000;
   service.policy = PolicyOf(options.serve.policy);
-  service.prompt_lookup = options.serve.prompt_lookup;
   service.stores = stores;
   return service;
 }
@@ -96,7 +134,11 @@ Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string&
                         .pool = std::move(pool),
                         .identity = std::move(identity),
                         .adapters = std::move(adapters)};
-  SKALD_ASSIGN(auto service, ModelService::Start(std::move(served), ServiceOptionsOf(options, stores)));
+  ModelServiceOptions service_options = ServiceOptionsOf(options, stores);
+  auto drafter = LoadDrafter(options, info.spec.vocab_size);
+  if (!drafter) return Annotate("--draft-model", drafter);
+  service_options.drafter = *std::move(drafter);
+  SKALD_ASSIGN(auto service, ModelService::Start(std::move(served), service_options));
   return serve::ModelAtWork{std::move(service), FactsOf(info, *model)};
 }
 
@@ -106,7 +148,12 @@ Result<uint64_t> BytesOfServed(const Options& options) {
   const RuntimeConfig runtime = ServedRuntime(options, info);
   constexpr uint32_t kTokens = 1;  // of a conversation: only weights are asked for
   SKALD_ASSIGN(const auto memory, MemoryOfRank(shape.spec, shape.types, {}, runtime, kTokens));
-  return memory.weights() + runtime.cache_bytes;
+  const uint64_t bytes = memory.weights() + runtime.cache_bytes;
+  if (options.serve.draft_model.empty()) return bytes;
+  Options draft = OptionsOfDraft(options);
+  draft.serve.draft_model.clear();
+  SKALD_ASSIGN(const auto of_draft, BytesOfServed(draft));
+  return bytes + of_draft;
 }
 
 }  // namespace skald::program

@@ -30,10 +30,10 @@
 #include "skald/engine/engine.h"
 #include "skald/engine/engine_loop.h"
 #include "skald/engine/plan/policy.h"
+#include "skald/engine/requests/drafter.h"
 #include "skald/engine/requests/engine_options.h"
 #include "skald/engine/requests/filter_workers.h"
 #include "skald/engine/requests/request.h"
-#include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/model/workspace.h"
 #include "skald/open/tools/answer_filter.h"
 #include "skald/serving/served_model.h"
@@ -49,7 +49,7 @@ struct ModelServiceOptions {
   uint32_t max_running = 64;                ///< see EngineOptions
   std::optional<double> step_seconds = {};  ///< see EngineOptions
   PolicyOptions policy = {};                ///< which request goes first
-  bool prompt_lookup = false;               ///< speculate with what the text has said before (PromptLookup)
+  std::shared_ptr<Drafter> drafter = {};    ///< guesses tokens to speculate with; may be null
   uint64_t prompt_bytes = kUnlimited;       ///< of prompts kept in memory, for the model and for each adapter
   std::vector<ChunkStoreRef> stores = {};   ///< where prompts and transcripts outlive the process, nearest first
 };
@@ -132,7 +132,7 @@ class ModelService {
   std::optional<Transcripts> transcripts_;
   FilterCache filters_;
   std::map<Sha256Digest, std::unique_ptr<PromptCache>> prompts_;  ///< by adapter
-  PromptLookup drafter_;
+  std::shared_ptr<Drafter> drafter_;                              ///< or null
   std::optional<Workspace> workspace_;
   std::unique_ptr<FilterWorkers> filter_workers_;
   std::unique_ptr<Engine> engine_;

@@ -77,7 +77,8 @@ SKALD_INLINE Result<void> ModelService::BeginEngine(const ModelServiceOptions& o
   engine_options.tokenizer = &model_.text.tokenizer;
   for (const auto& [adapter, prompts] : prompts_) engine_options.prompts.push_back(prompts.get());
   for (const auto& named : model_.adapters) engine_options.adapters.push_back(&named.adapter);
-  if (options.prompt_lookup) engine_options.drafter = &drafter_;
+  drafter_ = options.drafter;
+  engine_options.drafter = drafter_.get();
   filter_workers_ = std::make_unique<FilterWorkers>(std::max(1u, std::thread::hardware_concurrency() / 4));
   engine_options.filter_workers = filter_workers_.get();
   SKALD_ASSIGN(engine_, Engine::Create(model_.model, model_.pool, *workspace_, std::move(engine_options)));
