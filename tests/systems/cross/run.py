@@ -10,7 +10,7 @@ Systems are named below. One is this machine's own with another C++ library. Sta
   hello     hello.cc compiles and links; where its program runs, it prints the hashes that this machine's own prints
   stack     no function keeps a vector of 32 or 64 bytes on a stack that it has not aligned, by an aligned move.
             Windows aligns stacks to 16 bytes, and g++ for it relied on more (its bug 54412); Wine hides the fault
-  tests     tests of samplers and mathematics compile, and pass where they run
+  tests     tests of samplers, mathematics and caches compile, and pass where they run
 
 Systems need Zig (the package ziglang of the Python package index, or zig) or MinGW-w64; Windows runs under Wine and
 64-bit Arm under qemu's emulator of programs. A tool that is missing is told. The exit code is 77 if a system could not
@@ -45,6 +45,7 @@ AVX512_OF_GCC = ["-march=skylake-avx512"]
 # it links.
 TESTED = {
     "numbers": (["tests/sampling/*_test.cc", "tests/base/*_test.cc"], ["base", "sampling"]),
+    "caches": (["tests/cache/*_test.cc"], ["cache", "families", "kernels", "layers", "model", "weights"]),
 }
 NOT_TESTED = {"no_memory_test.cc", "small_file_test.cc", "socket_test.cc", "system_call_test.cc", "priority_test.cc"}
 
@@ -268,7 +269,7 @@ def tests(build):
         for part in parts:
             if part not in library:
                 library[part] = build.object(f"compiled_{part}", f'#include "skald/compiled/{part}.h"\n', "-DSKALD_COMPILED")
-        program = build.program(name, [main, tested, *highway, *(library[part] for part in parts)])
+        program = build.program(name, [main, tested, *highway, *library.values()])
         if build.system.runner is None:
             say(build.system, f"tests of {name} link")
             continue
