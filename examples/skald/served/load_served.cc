@@ -122,6 +122,9 @@ Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string&
   SKALD_ASSIGN(auto text, OpenText(options, info));
   const std::string& called = name.empty() ? info.name : name;
   SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, called, info.spec, ShareOf(options.ranks)));
+  // The smaller model first: what is wrong with it shows before the larger one is loaded.
+  auto drafter = LoadDrafter(options, info.spec.vocab_size);
+  if (!drafter) return Annotate("--draft-model", drafter);
   SKALD_ASSIGN(auto weights, LoadWeights(options, info));
   const std::shared_ptr<const ProgramModel> model = std::move(weights);
   SKALD_ASSIGN(auto pool, model->CreatePool(ServedRuntime(options, info)));
@@ -135,8 +138,6 @@ Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string&
                         .identity = std::move(identity),
                         .adapters = std::move(adapters)};
   ModelServiceOptions service_options = ServiceOptionsOf(options, stores);
-  auto drafter = LoadDrafter(options, info.spec.vocab_size);
-  if (!drafter) return Annotate("--draft-model", drafter);
   service_options.drafter = *std::move(drafter);
   SKALD_ASSIGN(auto service, ModelService::Start(std::move(served), service_options));
   return serve::ModelAtWork{std::move(service), FactsOf(info, *model)};

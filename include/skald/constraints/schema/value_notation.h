@@ -27,6 +27,14 @@ constexpr std::string_view TextMarkOf(ValueNotation notation) {
   return notation == ValueNotation::kFunctionGemma ? "<escape>" : "";
 }
 
+namespace internal {
+
+/// Whether a byte begins the name of an argument of kPythonCallAsIs: after a quote and a comma it tells that the text
+/// before it has ended. The grammar and the parser of such texts must agree on it.
+constexpr bool BeginsName(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
+
+}  // namespace internal
+
 }  // namespace skald
 
 #endif  // SKALD_CONSTRAINTS_SCHEMA_VALUE_NOTATION_H_

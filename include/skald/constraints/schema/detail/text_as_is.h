@@ -11,11 +11,9 @@
 
 #include "skald/constraints/grammar/characters.h"
 #include "skald/constraints/grammar/grammar.h"
+#include "skald/constraints/schema/value_notation.h"
 
 namespace skald::internal {
-
-// Whether a name of an argument tells that a text before it has ended.
-inline bool BeginsName(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
 
 // Adds any text that such a pair of quotes can have between them. Throws std::bad_alloc.
 inline Grammar::Expression AddTextAsIs(Grammar& grammar) {

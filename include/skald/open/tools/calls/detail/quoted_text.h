@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "skald/constraints/schema/value_notation.h"
+
 namespace skald::internal::calls {
 
 class QuotedText {
@@ -36,8 +38,6 @@ class QuotedText {
 
  private:
   enum class Meaning { kOpen, kText, kEnd };
-
-  static bool BeginsName(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
 
   // Of a quote before `rest`.
   static Meaning MeaningOf(std::string_view rest) {
