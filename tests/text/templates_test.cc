@@ -51,13 +51,15 @@ std::string ErrorOf(std::string_view source, ErrorCode code = ErrorCode::kInvali
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 TEST_CASE("values print as Python prints them") {
-  CheckRenders({{"{{ data }}", "{'z': 1, 'a': [True, None, 2.5, \"it's\"], 'n': {'deep': {'er': 'x'}}}"},
-                {"{{ large }} {{ 1.0 }} {{ 1e16 }} {{ 1e-5 }} {{ (1,) }} {{ none }} {{ nothing }}",
-                 "18446744073709551615 1.0 1e+16 1e-05 (1,) None "},
-                {"{{ data | tojson }}", R"({"z": 1, "a": [true, null, 2.5, "it's"], "n": {"deep": {"er": "x"}}})"},
-                {"{{ {'a': [1], 'b': {}} | tojson(indent=1) }}", "{\n \"a\": [\n  1\n ],\n \"b\": {}\n}"},
-                {"{{ range(3) }} {{ data.n.items() }} {{ namespace(a=1) }}",
-                 "range(0, 3) dict_items([('deep', {'er': 'x'})]) <Namespace {'a': 1}>"}});
+  CheckRenders(
+      {{"{{ data }}", "{'z': 1, 'a': [True, None, 2.5, \"it's\"], 'n': {'deep': {'er': 'x'}}}"},
+       {"{{ large }} {{ 1.0 }} {{ 1e16 }} {{ 1e-5 }} {{ (1,) }} {{ none }} {{ nothing }}",
+        "18446744073709551615 1.0 1e+16 1e-05 (1,) None "},
+       {"{{ data | tojson }}", R"({"z": 1, "a": [true, null, 2.5, "it's"], "n": {"deep": {"er": "x"}}})"},
+       {"{{ {'a': [1], 'b': {}} | tojson(indent=1) }}", "{\n \"a\": [\n  1\n ],\n \"b\": {}\n}"},
+       {"{{ ('{\"a\": [1, true], \"b\": null}' | from_json).items() | list }}", "[('a', [1, True]), ('b', None)]"},
+       {"{{ range(3) }} {{ data.n.items() }} {{ namespace(a=1) }}",
+        "range(0, 3) dict_items([('deep', {'er': 'x'})]) <Namespace {'a': 1}>"}});
 }
 
 TEST_CASE("operators bind and compute as in Jinja") {
@@ -233,6 +235,7 @@ TEST_CASE("errors of a rendering tell the line") {
       {"{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "does not take so many"},
       {"{{ 'x'.replace('a') }}", "replace needs the argument new"},
       {"{{ {[]: 1} }}", "cannot be a key"},
+      {"{{ '{' | from_json }}", "from_json needs JSON"},
       {"{{ [namespace()] | tojson }}", "cannot be written as JSON"}};
   for (const auto& [source, part] : cases) {
     const std::string message = ErrorOf(source);

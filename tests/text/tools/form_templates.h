@@ -26,12 +26,23 @@ enum class Texts {
 struct FormTemplate {
   ToolForm form;
   Texts texts;
-  std::string_view calls;            // of a message m
+  std::string calls;                 // of a message m
   std::string_view other = "";       // something that the template has besides, by which it is known
   bool begins_in_prompt = false;     // the mark of calls is the prompt's
   bool is_one = false;               // an answer has one call
   std::string_view text_begin = "";  // before an assistant's text, after <BEGIN>
 };
+
+// DeepSeek's calls between marks of this name.
+inline std::string DsmlCalls(const std::string& name) {
+  const std::string dsml = "\uFF5CDSML\uFF5C", open = "{{ '<" + dsml, close = "</" + dsml;
+  return "{% if m.tool_calls %}" + open + name + ">\\n' }}{% for c in m.tool_calls %}" + open +
+         "invoke name=\"' + c.function.name + '\">\\n' }}{% for key, value in c.function.arguments.items() %}" + open +
+         "parameter name=\"' + key + '\" string=\"' + ('true' if value is string else 'false') + '\">' }}"
+         "{{ value if value is string else value | tojson }}{{ '" +
+         close + "parameter>\\n' }}{% endfor %}{{ '" + close + "invoke>\\n' }}{% endfor %}" + close + name +
+         ">{% endif %}";
+}
 
 inline const std::vector<FormTemplate>& FormTemplates() {
   static const std::vector<FormTemplate> templates = {
@@ -163,6 +174,41 @@ else arg_value | string }}{% endfor %}){% endfor %}]<|tool_call_end|>{% endif %}
       {ToolForm::kApertus, Texts::kAny,
        R"({% if m.tool_calls %}<|tools_prefix|>[{% for c in m.tool_calls %}{{ ', ' if not loop.first }}
 {{- '{"' + c.function.name + '": ' + c.function.arguments | tojson + '}' }}{% endfor %}]<|tools_suffix|>{% endif %})"},
+      {ToolForm::kMiniMaxM1, Texts::kAny,
+       R"({% if m.tool_calls %}{{ '<tool_calls>\n' }}{% for c in m.tool_calls %}
+{{- '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}\n' }}{% endfor %}
+{{- '</tool_calls>' }}{% endif %})",
+       R"(<tool_calls>\n{)"},
+      {ToolForm::kErnie, Texts::kAny,
+       R"({% for c in m.tool_calls %}{{ '\n' if not loop.first }}<tool_call>
+{{ '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}
+</tool_call>{% endfor %})",
+       "", false, false, "<response>\n"},
+      {ToolForm::kHy3, Texts::kUntagged,
+       R"({% set sep = '<tool_sep{}>'.format(':opensource') %}{% if m.tool_calls %}
+{{- '<tool_calls:opensource>\n' }}{% for c in m.tool_calls %}
+{{- '<tool_call:opensource>' + c.function.name + sep + '\n' }}{% for key, value in c.function.arguments.items() %}
+{{- '<arg_key:opensource>' + key + '</arg_key:opensource>\n<arg_value:opensource>' }}
+{{- value if value is string else value | tojson }}{{ '</arg_value:opensource>\n' }}{% endfor %}
+{{- '</tool_call:opensource>\n' }}{% endfor %}</tool_calls:opensource>{% endif %})"},
+      {ToolForm::kDeepSeekV32, Texts::kUntagged, DsmlCalls("function_calls")},
+      {ToolForm::kDeepSeekV4, Texts::kUntagged, DsmlCalls("tool_calls")},
+      {ToolForm::kKimiK3, Texts::kUntagged,
+       R"({% macro open_tag(tag) %}<|open|>{{ tag }}<|sep|>{% endmacro %}
+{%- macro type(v) %}{{ 'boolean' if v is boolean else 'null' if v is none else 'number' if v is number else
+'string' if v is string else 'object' if v is mapping else 'array' }}{% endmacro %}
+{%- if m.tool_calls %}{{ open_tag('tools') }}{% for c in m.tool_calls %}
+{{- '<|open|>call tool="' + c.function.name + '" index="' + loop.index | string + '"<|sep|>' }}
+{%- for key, value in c.function.arguments.items() %}
+{{- '<|open|>argument key="' + key + '" type="' + type(value) + '"<|sep|>' }}
+{{- value if value is string else value | tojson }}<|close|>argument<|sep|>{% endfor %}<|close|>call<|sep|>
+{%- endfor %}<|close|>tools<|sep|>{% endif %})",
+       "", false, false, "<|open|>response<|sep|>"},
+      {ToolForm::kSolar, Texts::kAny,
+       R"({% if m.tool_calls %}<|tool_calls|>{% for c in m.tool_calls %}
+{{- '<|tool_call:begin|>' + c.id + '<|tool_call:name|>' + c.function.name + '<|tool_call:args|>' }}
+{{- c.function.arguments | tojson }}<|tool_call:end|>{% endfor %}<|calls|>{% endif %})",
+       "", false, false, "<|content|>"},
   };
   return templates;
 }
@@ -170,8 +216,8 @@ else arg_value | string }}{% endfor %}){% endfor %}]<|tool_call_end|>{% endif %}
 // The whole template of a row.
 inline std::string SourceOf(const FormTemplate& one) {
   return "{{ 'tools: ' + tools | tojson if tools }}{{ '' if true else '" + std::string(one.other) +
-         "' }}{% for m in messages %}{% if m.role == 'assistant' %}<BEGIN>{% if m.tool_calls %}" +
-         std::string(one.calls) + "{% else %}" + std::string(one.text_begin) +
+         "' }}{% for m in messages %}{% if m.role == 'assistant' %}<BEGIN>{% if m.tool_calls %}" + one.calls +
+         "{% else %}" + std::string(one.text_begin) +
          "{{ m.content }}{% endif %}<END>{% else %}{{ m.role + ': ' + m.content }}{% endif %}{% endfor %}";
 }
 

@@ -11,8 +11,8 @@
 
 namespace skald {
 
-/// Adds any text of whole characters that does not have `mark` within. The mark is ASCII, and its first character comes
-/// nowhere else in it. Throws std::bad_alloc.
+/// Adds any text of whole characters that does not have `mark` within. The mark is UTF-8, not empty, and its first
+/// character comes nowhere else in it. Throws std::bad_alloc.
 Grammar::Expression AddTextWithout(std::string_view mark, Grammar& grammar);
 
 }  // namespace skald

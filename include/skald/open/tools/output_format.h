@@ -14,7 +14,7 @@
 
 namespace skald {
 
-/// How tools are called. detail/call_forms.h has the marks of each form, in one table.
+/// How tools are called. calls/forms/ has the marks of each form, as tables.
 enum class ToolForm {
   kJson,           ///< the template knows no tools: a system text describes them, and calls are those of kHermes
   kUnknown,        ///< the template knows tools, but in a form that is none of these
@@ -49,6 +49,13 @@ enum class ToolForm {
   kHunyuan,        ///< `<tool_calls>` and a list of calls: Hunyuan A13B, Apriel
   kGigaChat,       ///< `<|function_call|>` and a call: GigaChat 3.1
   kApertus,        ///< `<|tools_prefix|>[{NAME: {...}}]<|tools_suffix|>`
+  kMiniMaxM1,      ///< `<tool_calls>` and a line with a call as an object for each: MiniMax M1
+  kErnie,          ///< as kHermes, and texts between `<response>` and `</response>`: ERNIE 4.5 Thinking
+  kHy3,            ///< between marks of calls: name, and each argument between tags: Hunyuan 3
+  kDeepSeekV32,    ///< between marks of DSML, each argument between tags that say whether it is a text: DeepSeek V3.2
+  kDeepSeekV4,     ///< the same with other marks around all calls: DeepSeek V4
+  kKimiK3,         ///< between marks of calls: name and number, and each argument between tags with its type
+  kSolar,          ///< between marks of calls: an id, the name and JSON: Solar Open
 };
 
 /// The forms of one model.

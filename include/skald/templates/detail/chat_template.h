@@ -73,9 +73,8 @@ SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const TemplateVariables& va
     internal::jinja::Machine machine(options.limits, internal::jinja::kFinders);
     machine.now = options.now;
     internal::jinja::Interpreter interpreter(named == nullptr ? *content_->program : *named, machine);
-    internal::jinja::VariableReader reader(machine);
     const auto set = [&](std::string_view variable, const nlohmann::ordered_json& value) {
-      interpreter.SetVariable(variable, reader.ReadVariable(variable, value));
+      interpreter.SetVariable(variable, internal::jinja::ValueOfVariable(machine, variable, value));
     };
     for (const auto& [variable, value] : variables) {
       const nlohmann::ordered_json& tree = TreeOf(*value);

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/text/marked_text.h"
+#include "skald/templates/operations/detail/json_reading.h"
 #include "skald/templates/special_tokens.h"
 #include "skald/templates/values/machine.h"
 #include "skald/templates/values/value.h"
@@ -31,73 +32,30 @@ constexpr bool IsWellKnownRole(std::string_view role) {
   return std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles);
 }
 
-class VariableReader {
- public:
-  using Json = nlohmann::ordered_json;
-
-  explicit VariableReader(Machine& machine) : machine_(machine) {}
-
-  Value ReadVariable(std::string_view name, const Json& json);
-
- private:
-  // `levels_to_role` is how deep a role would be: 2 for the list of messages, 1 for a message, 0 if there is none.
-  Value Read(const Json& json, int levels_to_role);
-
-  Value ReadArray(const Json& json, int levels_to_role);
-
-  Value ReadObject(const Json& json, int levels_to_role);
-
-  Machine& machine_;
-};
-
-inline Value VariableReader::ReadVariable(std::string_view name, const Json& json) {
-  if (IsSpecialTokenName(name) && json.is_string()) return machine_.NewText(json.get_ref<const std::string&>());
-  return Read(json, name == "messages" ? 2 : 0);
-}
-
-inline Value VariableReader::Read(const Json& json, int levels_to_role) {
-  const Machine::Level level(machine_);
-  if (!level) return {};
-  switch (json.type()) {
-    case Json::value_t::boolean:
-      return Value::Bool(json.get<bool>());
-    case Json::value_t::number_integer:
-      return Value::Int(json.get<int64_t>());
-    case Json::value_t::number_unsigned:
-      return Value::Int(json.get<uint64_t>());
-    case Json::value_t::number_float:
-      return Value::Float(json.get<double>());
-    case Json::value_t::string:
-      return machine_.NewText(MarkedText(json.get_ref<const std::string&>(), Author::kMessage));
-    case Json::value_t::array:
-      return ReadArray(json, levels_to_role);
-    case Json::value_t::object:
-      return ReadObject(json, levels_to_role);
-    default:
-      return Value::None();
-  }
-}
-
-inline Value VariableReader::ReadArray(const Json& json, int levels_to_role) {
-  std::vector<Value> items;
-  for (const Json& item : json) {
-    if (!machine_.ok()) return {};
-    items.push_back(Read(item, levels_to_role == 2 ? 1 : 0));
-  }
-  return machine_.NewList(std::move(items));
-}
-
-inline Value VariableReader::ReadObject(const Json& json, int levels_to_role) {
-  Value dict = machine_.NewDict();
-  for (const auto& [name, item] : json.items()) {
-    if (!machine_.ok()) return {};
-    const bool is_role = levels_to_role == 1 && name == "role" && item.is_string() &&
-                         IsWellKnownRole(item.template get_ref<const std::string&>());
-    Value key = machine_.NewText(MarkedText(name, Author::kMessage));
-    machine_.Append(dict.dict(), std::move(key),
-                    is_role ? machine_.NewText(item.template get_ref<const std::string&>()) : Read(item, 0));
+// A message, of which a role that is well known counts as the template's.
+inline Value ValueOfMessage(Machine& machine, const nlohmann::ordered_json& message) {
+  if (!message.is_object()) return ValueOfJson(machine, message);
+  Value dict = machine.NewDict();
+  for (const auto& [name, item] : message.items()) {
+    if (!machine.ok()) return {};
+    const bool is_role =
+        name == "role" && item.is_string() && IsWellKnownRole(item.template get_ref<const std::string&>());
+    Value key = machine.NewText(MarkedText(name, Author::kMessage));
+    machine.Append(dict.dict(), std::move(key),
+                   is_role ? machine.NewText(item.template get_ref<const std::string&>()) : ValueOfJson(machine, item));
   }
   return dict;
+}
+
+inline Value ValueOfVariable(Machine& machine, std::string_view name, const nlohmann::ordered_json& json) {
+  if (IsSpecialTokenName(name) && json.is_string()) return machine.NewText(json.get_ref<const std::string&>());
+  if (name != "messages" || !json.is_array()) return ValueOfJson(machine, json);
+  std::vector<Value> messages;
+  for (const nlohmann::ordered_json& message : json) {
+    if (!machine.ok()) return {};
+    messages.push_back(ValueOfMessage(machine, message));
+  }
+  return machine.NewList(std::move(messages));
 }
 
 }  // namespace skald::internal::jinja

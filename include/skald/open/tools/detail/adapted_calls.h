@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/open/tools/calls/detail/call_forms.h"
+#include "skald/open/tools/calls/forms/detail/call_forms.h"
 #include "skald/open/tools/detail/tool_text.h"
 #include "skald/open/tools/output_format.h"
 

@@ -21,10 +21,10 @@
 #include "skald/constraints/grammar/grammar.h"
 #include "skald/constraints/grammar/text_without.h"
 #include "skald/constraints/json_schema.h"
-#include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/json_text.h"
 #include "skald/open/tools/calls/detail/parameters.h"
 #include "skald/open/tools/calls/detail/value_reader.h"
+#include "skald/open/tools/calls/forms/detail/call_forms.h"
 #include "skald/open/tools/output_format.h"
 #include "skald/open/tools/tools.h"
 
@@ -66,7 +66,9 @@ class CallGrammar {
   Grammar::Expression AddMark(std::string_view text, Grammar& grammar) const;
   Result<Grammar::Expression> AddCallOf(const Tool& tool, Grammar& grammar) const;
   Result<Grammar::Expression> AddArguments(const Tool& tool, Grammar& grammar) const;
-  Result<Grammar::Expression> AddTagged(const Tool& tool, Grammar& grammar) const;
+  Result<Grammar::Expression> AddTaggedArguments(const Tool& tool, Grammar& grammar) const;
+  Result<Grammar::Expression> AddTagged(const Tool& tool, const nlohmann::ordered_json& property,
+                                        Grammar& grammar) const;
 
   const CallForm* form_;  // null: Harmony
   bool is_harmony_;
@@ -114,7 +116,25 @@ inline Result<Expression> AddValue(const Json& schema, const char* other, ValueN
   return Embed(*part, grammar);
 }
 
-// A text of a form, in which %d and %w represent numbers and ids.
+// Adds a number (%d), an id of nine letters and digits (%w) or of any length (%i), or the name of a type (%t).
+inline Expression AddRepresented(char mark, Grammar& grammar) {
+  constexpr size_t kMostDigits = 4, kIdLength = 9, kMostIdLength = 32;
+  if (mark == 't') {
+    std::vector<Expression> types;
+    for (const char* const type : {"number", "boolean", "object", "array", "null"}) {
+      types.push_back(grammar.Literal(type));
+    }
+    return grammar.Add(Grammar::Choice{std::move(types)});
+  }
+  CharacterRanges set = {{'0', '9'}};
+  if (mark != 'd') set = {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
+  const Expression one = grammar.Add(Grammar::Characters{std::move(set)});
+  const size_t least = mark == 'w' ? kIdLength : 1;
+  const size_t most = mark == 'w' ? kIdLength : mark == 'i' ? kMostIdLength : kMostDigits;
+  return grammar.Add(Grammar::Repeat{one, least, most});
+}
+
+// A text of a form with what its marks represent.
 inline Expression AddLiteral(std::string_view text, Grammar& grammar) {
   std::vector<Expression> parts;
   while (!text.empty()) {
@@ -122,13 +142,7 @@ inline Expression AddLiteral(std::string_view text, Grammar& grammar) {
     parts.push_back(grammar.Literal(text.substr(0, mark)));
     text.remove_prefix(mark);
     if (text.empty()) break;
-    constexpr size_t kMostDigits = 4, kIdLength = 9;
-    const bool is_number = text[1] == 'd';
-    CharacterRanges set = {{'0', '9'}};
-    if (!is_number) set = {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
-    const Expression one = grammar.Add(Grammar::Characters{std::move(set)});
-    parts.push_back(
-        grammar.Add(is_number ? Grammar::Repeat{one, 1, kMostDigits} : Grammar::Repeat{one, kIdLength, kIdLength}));
+    parts.push_back(AddRepresented(text[1], grammar));
     text.remove_prefix(2);
   }
   return grammar.Add(Grammar::Sequence{std::move(parts)});
@@ -257,39 +271,56 @@ inline Result<Expression> CallGrammar::AddCallOf(const Tool& tool, Grammar& gram
 
 inline Result<Expression> CallGrammar::AddArguments(const Tool& tool, Grammar& grammar) const {
   const Notation notation = is_harmony_ ? Notation::kJson : form_->notation;
-  if (notation == Notation::kTags) return AddTagged(tool, grammar);
+  if (notation == Notation::kTags) return AddTaggedArguments(tool, grammar);
   const Json any = {{"type", "object"}};
   const Json& schema = TreeOf(tool.parameters);
   const bool is_any = schema.empty() || loose_.contains(tool.name);
   return AddValue(is_any ? any : schema, AsText(any).c_str(), WrittenAs(notation), grammar);
 }
 
-// Each argument between its tags, in the schema's order.
-inline Result<Expression> CallGrammar::AddTagged(const Tool& tool, Grammar& grammar) const {
+// A value with the marks around it: a text, one of JSON, or either where the marks tell them apart.
+inline Result<Expression> CallGrammar::AddTagged(const Tool& tool, const Json& property, Grammar& grammar) const {
   const ArgumentTags& tags = form_->tags;
-  const std::string_view end = Trimmed(tags.value_end);
-  const ValueNotation values = tags.values == Notation::kPython ? ValueNotation::kPython : ValueNotation::kJson;
+  const Json& root = TreeOf(tool.parameters);
+  const ValueNotation notation = tags.values == Notation::kPython ? ValueNotation::kPython : ValueNotation::kJson;
+  std::vector<std::string> types = TypesOf(property, root);
+  const ParameterKind kind = KindOf(types);
+  const auto marked = [&](std::string_view begin, Expression value) {
+    return grammar.Add(Grammar::Sequence{{AddMark(begin, grammar), value, AddMark(tags.value_end, grammar)}});
+  };
+  std::vector<Expression> ways;
+  if (kind != ParameterKind::kJson) {
+    const std::string_view end = Trimmed(tags.value_end);
+    const auto text = kind == ParameterKind::kText ? AddTextOf(property, end, grammar) : std::nullopt;
+    // Up to where the mark's first character comes again, which no text may have either.
+    const std::string_view without = end.substr(0, end.find(end[0], 1));
+    ways.push_back(marked(tags.text_begin.empty() ? tags.value_begin : tags.text_begin,
+                          text ? *text : AddTextWithout(without, grammar)));
+    std::erase(types, "string");
+  }
+  const bool is_either = kind == ParameterKind::kEither && !tags.text_begin.empty();
+  if (kind == ParameterKind::kJson || is_either) {
+    const Json schema = loose_.contains(tool.name) || is_either ? Json() : AsRoot(property, root);
+    auto json = AddValue(schema, SchemaOf(types).c_str(), notation, grammar);
+    if (!json) json = AddValue(Json(), "{}", notation, grammar);  // types that there are not
+    if (!json) return json;
+    ways.push_back(marked(tags.value_begin, *json));
+  }
+  return grammar.Add(Grammar::Choice{std::move(ways)});
+}
+
+// Each argument between its tags, in the schema's order.
+inline Result<Expression> CallGrammar::AddTaggedArguments(const Tool& tool, Grammar& grammar) const {
+  const ArgumentTags& tags = form_->tags;
   std::vector<Expression> all;
   const Json& root = TreeOf(tool.parameters);
   const Json properties = root.is_object() ? root.value("properties", Json::object()) : Json::object();
   const Json required = root.is_object() ? root.value("required", Json::array()) : Json::array();
   for (auto property = properties.begin(); properties.is_object() && property != properties.end(); ++property) {
     if (!IsParameterName(property.key(), tags.key_end)) continue;
-    const std::vector<std::string> types = TypesOf(*property, root);
-    Expression value = 0;
-    if (KindOf(types) == ParameterKind::kJson) {
-      const Json schema = loose_.contains(tool.name) ? Json() : AsRoot(*property, root);
-      auto json = AddValue(schema, SchemaOf(types).c_str(), values, grammar);
-      if (!json) json = AddValue(Json(), "{}", values, grammar);  // types that there are not
-      if (!json) return json;
-      value = *json;
-    } else {
-      const auto text = KindOf(types) == ParameterKind::kText ? AddTextOf(*property, end, grammar) : std::nullopt;
-      value = text ? *text : AddTextWithout(end, grammar);
-    }
+    SKALD_ASSIGN(const auto value, AddTagged(tool, *property, grammar));
     const Expression one = grammar.Add(Grammar::Sequence{
-        {AddMark(tags.key_begin, grammar), grammar.Literal(property.key()), AddMark(tags.key_end, grammar),
-         AddMark(tags.value_begin, grammar), value, AddMark(tags.value_end, grammar)}});
+        {AddMark(tags.key_begin, grammar), grammar.Literal(property.key()), AddMark(tags.key_end, grammar), value}});
     const bool is_required =
         required.is_array() && std::find(required.begin(), required.end(), Json(property.key())) != required.end();
     all.push_back(is_required ? one : grammar.Maybe(one));

@@ -12,7 +12,8 @@
 #include "skald/base/inline.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
-#include "skald/open/tools/calls/detail/call_forms.h"
+#include "skald/open/tools/calls/forms/detail/call_forms.h"
+#include "skald/open/tools/calls/forms/detail/form_signs.h"
 
 namespace skald {
 

@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/call_reader.h"
 #include "skald/open/tools/calls/detail/json_text.h"
 #include "skald/open/tools/calls/detail/marks.h"
 #include "skald/open/tools/calls/detail/named_calls.h"
 #include "skald/open/tools/calls/detail/object_calls.h"
+#include "skald/open/tools/calls/forms/detail/call_forms.h"
 #include "skald/open/tools/detail/harmony_parser.h"
 
 namespace skald {
@@ -92,9 +92,9 @@ class FormParser final : public OutputParser {
   bool begins_answer() const { return form_->begins_answer || reading_.is_text_or_calls; }
 
   // By number; an empty one is none that counts now. A thought begins an answer, or never.
-  std::array<std::string_view, 4> Marks() const {
+  std::array<std::string_view, 5> Marks() const {
     const bool is_start = state_ == State::kStart;
-    std::array<std::string_view, 4> marks;
+    std::array<std::string_view, 5> marks;
     if (is_start && !has_thought_ && !has_called_) marks[kThoughtBegin] = reading_.format.think_begin;
     if (form_ == nullptr) return marks;
     if ((may_call_ && (is_start || !begins_answer())) || in_prompt_) marks[kCalls] = form_->begin;

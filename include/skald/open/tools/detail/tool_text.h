@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/json/json_tree.h"
-#include "skald/open/tools/calls/detail/call_forms.h"
+#include "skald/open/tools/calls/forms/detail/call_forms.h"
 
 namespace skald::internal::calls {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Filters of texts and numbers, and those that make a text of any value. A table; names and defaults are Jinja's, but
-// for `tojson`, which is that of the transformers library.
+// for `tojson`, which is that of the transformers library, and `from_json`.
 
 #ifndef SKALD_TEMPLATES_LIBRARY_DETAIL_TEXT_FILTERS_H_
 #define SKALD_TEMPLATES_LIBRARY_DETAIL_TEXT_FILTERS_H_
@@ -14,10 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "skald/base/json/json_tree.h"
 #include "skald/base/mathematics/portable_pow.h"
 #include "skald/templates/library/detail/methods.h"
 #include "skald/templates/operations/detail/arithmetic.h"
 #include "skald/templates/operations/detail/json_printing.h"
+#include "skald/templates/operations/detail/json_reading.h"
 #include "skald/templates/operations/detail/printing.h"
 
 namespace skald::internal::jinja {
@@ -282,6 +286,16 @@ inline Value ToJsonFilter(Machine& machine, const Value& subject, const Inputs& 
   return machine.NewText(std::move(printer).Take());
 }
 
+// Of llama.cpp's templates, where arguments may be a text. What comes of it is nobody's but the message's.
+inline Value FromJsonFilter(Machine& machine, const Value& subject, const Inputs&) {
+  const MarkedText text = ToText(machine, subject).text();
+  nlohmann::ordered_json json;
+  if (const std::string complaint = ParseJson(text.text(), json); !complaint.empty()) {
+    return machine.Fail("from_json needs JSON: " + complaint);
+  }
+  return ValueOfJson(machine, json);
+}
+
 inline Value PPrintFilter(Machine& machine, const Value& subject, const Inputs&) {
   return machine.NewText(Shown(machine, subject));
 }
@@ -311,6 +325,7 @@ inline constexpr Builtin kTextFilters[] = {
     {"abs", "", AbsFilter},
     {"round", "[precision] [method]", RoundFilter},
     {"tojson", "[ensure_ascii] [indent] [separators] [sort_keys]", ToJsonFilter},
+    {"from_json", "", FromJsonFilter},
     {"pprint", "", PPrintFilter},
 };
 

@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/json_text.h"
 #include "skald/open/tools/calls/detail/parameters.h"
 #include "skald/open/tools/calls/detail/quoted_text.h"
 #include "skald/open/tools/calls/detail/value_reader.h"
+#include "skald/open/tools/calls/forms/detail/call_form.h"
 
 namespace skald::internal::calls {
 

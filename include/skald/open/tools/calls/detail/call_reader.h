@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/json_text.h"
+#include "skald/open/tools/calls/forms/detail/call_form.h"
 #include "skald/open/tools/output_part.h"
 #include "skald/open/tools/tools.h"
 

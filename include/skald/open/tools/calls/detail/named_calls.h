@@ -81,7 +81,8 @@ class NamedCalls final : public CallReader {
   }
 
   void TakeHead(char c) {
-    if (!EndsHead(c)) {
+    // The mark before the name may have that byte too.
+    if (!EndsHead(c) || text_.size() < Trimmed(form_.call_begin).size()) {
       text_ += c;
       if (text_.size() > kMostName) Fail();
       return;
@@ -98,7 +99,13 @@ class NamedCalls final : public CallReader {
   // none.
   std::string_view NameIn(std::string_view head) const {
     head = Trimmed(head);
-    const std::string_view begin = Trimmed(form_.call_begin);
+    std::string_view begin = Trimmed(form_.call_begin);
+    if (const size_t id = begin.find('%'); id != begin.npos) {  // an id comes before the name
+      const size_t name = head.find(begin.substr(id + 2));
+      if (!head.starts_with(begin.substr(0, id)) || name == head.npos) return {};
+      head.remove_prefix(name);
+      begin.remove_prefix(id + 2);
+    }
     if (!head.starts_with(begin)) return {};
     head.remove_prefix(begin.size());
     const size_t id = form_.name_end.find('%');

@@ -151,6 +151,8 @@ class ObjectCalls final : public CallReader {
   void TakeAfterItem(char c) {
     if (c == ',') {
       phase_ = Phase::kItem;
+    } else if (c == '{' && !is_list_ && form_.several == Several::kTogether) {
+      BeginItem();
     } else if (is_list_ && c == ']') {
       phase_ = Phase::kEnd;
       if (end_.empty()) EndCalls();

@@ -16,11 +16,11 @@
 
 #include "skald/base/json/json_value_tree.h"
 #include "skald/open/tools/calls/detail/arguments.h"
-#include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/json_text.h"
 #include "skald/open/tools/calls/detail/marks.h"
 #include "skald/open/tools/calls/detail/parameters.h"
 #include "skald/open/tools/calls/detail/value_reader.h"
+#include "skald/open/tools/calls/forms/detail/call_forms.h"
 #include "skald/open/tools/tools.h"
 
 namespace skald::internal::calls {
@@ -31,7 +31,8 @@ class TagArguments final : public ArgumentsReader {
   TagArguments(const ArgumentTags& tags, std::vector<std::string_view> ends, const Tool& tool)
       : key_begin_(tags.key_begin),
         key_end_(Trimmed(tags.key_end)),
-        value_begin_(tags.value_begin),
+        value_begin_(AfterType(tags.value_begin)),
+        text_begin_(tags.text_begin),
         value_end_(Trimmed(tags.value_end)),
         values_(tags.values),
         has_lines_(tags.value_begin.empty() && tags.key_end.ends_with('\n')),
@@ -52,6 +53,12 @@ class TagArguments final : public ArgumentsReader {
   size_t end() const { return end_; }
 
  private:
+  // Of a mark with the name of a type what comes after that.
+  static std::string_view AfterType(std::string_view mark) {
+    const size_t type = mark.find("%t");
+    return type == mark.npos ? mark : mark.substr(type + 2);
+  }
+
   // kText: a text; kOther: a value that may be something else.
   enum class Phase { kBetween, kKey, kValueBegin, kText, kOther };
 
@@ -66,7 +73,11 @@ class TagArguments final : public ArgumentsReader {
         TakeKey(json);
         break;
       case Phase::kValueBegin:
-        if (text_.ends_with(value_begin_)) BeginValue(json);
+        if (!text_begin_.empty() && text_.ends_with(text_begin_)) {
+          BeginValue(ParameterKind::kText, json);
+        } else if (text_.ends_with(value_begin_)) {
+          BeginValue(text_begin_.empty() ? std::nullopt : std::optional(ParameterKind::kJson), json);
+        }
         if (text_.size() > kMostName) state_ = State::kWrong;
         break;
       case Phase::kText:
@@ -96,10 +107,11 @@ class TagArguments final : public ArgumentsReader {
     if (!text_.ends_with(key_end_)) return;
     key_ = text_.substr(0, text_.size() - key_end_.size());
     Enter(Phase::kValueBegin);
-    if (value_begin_.empty()) BeginValue(json);
+    if (value_begin_.empty()) BeginValue(std::nullopt, json);
   }
 
-  void BeginValue(std::string& json) {
+  // Its mark tells more of a value than the schema does, if the form's marks tell anything.
+  void BeginValue(std::optional<ParameterKind> told, std::string& json) {
     types_.clear();
     const Json& root = TreeOf(tool_.parameters);
     if (root.is_object()) {
@@ -109,12 +121,12 @@ class TagArguments final : public ArgumentsReader {
     }
     json += (is_empty_ ? "{" : ",") + QuotedJson(key_) + ":";
     is_empty_ = false;
-    const ParameterKind kind = KindOf(types_);
-    Enter(kind == ParameterKind::kText ? Phase::kText : Phase::kOther);
+    kind_ = told.value_or(KindOf(types_));
+    Enter(kind_ == ParameterKind::kText ? Phase::kText : Phase::kOther);
     is_first_ = true;
     whole_ = std::nullopt;
-    if (kind == ParameterKind::kText) json += '"';
-    if (kind == ParameterKind::kJson) value_.emplace(values_);
+    if (kind_ == ParameterKind::kText) json += '"';
+    if (kind_ == ParameterKind::kJson) value_.emplace(values_);
   }
 
   void TakeText(std::string& json) {
@@ -158,7 +170,7 @@ class TagArguments final : public ArgumentsReader {
     if (has_lines_ && value.starts_with('\n')) value.remove_prefix(1);
     if (has_lines_ && value.ends_with('\n')) value.remove_suffix(1);
     std::optional<std::string> other;
-    if (KindOf(types_) == ParameterKind::kJson) {
+    if (kind_ == ParameterKind::kJson) {
       other = ValueAsJson(value, Notation::kJson);
       if (!other) other = ValueAsJson(value, Notation::kPython);  // some templates write objects so
     } else if (IsOfTypes(value, types_) && !Trimmed(value).starts_with('"')) {
@@ -172,7 +184,7 @@ class TagArguments final : public ArgumentsReader {
     text_.clear();
   }
 
-  const std::string_view key_begin_, key_end_, value_begin_, value_end_;
+  const std::string_view key_begin_, key_end_, value_begin_, text_begin_, value_end_;
   const Notation values_;
   const bool has_lines_;  // a value has lines of its own
   const std::vector<std::string_view> ends_;
@@ -181,8 +193,9 @@ class TagArguments final : public ArgumentsReader {
   std::string text_;  // of the phase, as far as it is still needed
   size_t end_ = 0;
   bool is_empty_ = true;
-  std::string key_;                   // of the value that is being read
-  std::vector<std::string> types_;    // of that
+  std::string key_;                 // of the value that is being read
+  std::vector<std::string> types_;  // of that, by the schema
+  ParameterKind kind_ = ParameterKind::kText;
   bool is_first_ = true;              // of its text nothing has come
   std::optional<ValueReader> value_;  // reads it as JSON, as long as that may be
   std::optional<size_t> whole_;       // bytes of JSON that is whole

@@ -14,8 +14,8 @@
 
 #include "skald/constraints/grammar/characters.h"
 #include "skald/constraints/schema/value_notation.h"
-#include "skald/open/tools/calls/detail/call_forms.h"
 #include "skald/open/tools/calls/detail/json_text.h"
+#include "skald/open/tools/calls/forms/detail/call_form.h"
 #include "skald/open/tools/output_part.h"
 
 namespace skald::internal::calls {
