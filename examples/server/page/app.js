@@ -31,6 +31,7 @@ const transcript = new Transcript({
     goOn: () => attempt(() => answer(current, conversation => conversation.goOn(settings.choices()))),
     change: (index, text) => attempt(() => (current.messages[index].role === 'system' ? setSystem(text) : changeAnswer(index, text))),
     go: (id, index, step) => attempt(() => goToBranch(id, index, step)),
+    hasSeveralModels: settings.hasSeveralModels,
     alternatives: index => (current ? shelf.branches.alternatives(current.id, index) : {index: 0, ids: []}),
   },
 });
@@ -254,7 +255,7 @@ async function send() {
     } finally {
       starting = false;
     }
-    transcript.follows = true;
+    transcript.follow(true);
     await answer(current, say([{role: 'user', content}]));
   });
 }

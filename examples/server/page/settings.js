@@ -46,6 +46,7 @@ const kThoughts = {yes: {chat_template_kwargs: {enable_thinking: true}}, no: {ch
 
 /** The model, the sampler settings and whether to think, as a request has them. */
 export const choices = () => ({...values.sampling, ...kThoughts[values.thoughts], ...(model === null ? {} : {model})});
+export const hasSeveralModels = () => model !== null;
 export const systemPrompt = () => values.system.trim();
 
 function samplingField({name, label, hint, ...limits}) {
@@ -105,6 +106,10 @@ export function setUp() {
     }
   }
   find('#open-settings').addEventListener('click', () => sheet.showModal());
+  find('#model').addEventListener('click', () => {
+    sheet.showModal();
+    if (model !== null) find('#model-choice').focus();
+  });
   find('#close-settings').addEventListener('click', () => sheet.close());
   // A click on the backdrop is one on the dialog itself.
   sheet.addEventListener('click', event => { if (event.target === sheet) sheet.close(); });

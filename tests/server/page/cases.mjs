@@ -241,6 +241,13 @@ export const kAnyServer = {
     assert.match(await person.text('#failure'), /ship\.bin is no text/);
     await person.photograph('attached');
     await person.inspect();
+    await person.page.evaluate(() => {
+      const data = new DataTransfer();
+      data.setData('text', 'a line\n'.repeat(1000));
+      document.querySelector('#prompt').dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}));
+    });
+    await person.see('Remove pasted-1.txt');
+    await person.press('Remove pasted-1.txt');
     await person.ask('What is this?');
     assert.equal(await person.count('#attached li'), 0);
     assert.deepEqual(await person.texts('.user .file span'), ['oars.py', 'crew.txt']);
@@ -363,7 +370,7 @@ export const kMockOnly = {
       method: 'POST', headers: {'Content-Type': 'application/json'},
       body: JSON.stringify({messages: [{role: 'user', content: 'Row three strokes'},
                                        {role: 'assistant', content: '', reasoning_content: 'They want rowing.', tool_calls: [call]},
-                                       {role: 'tool', name: 'row', tool_call_id: 'call_1', content: 'done'},
+                                       {role: 'tool', tool_call_id: 'call_1', content: 'done'},
                                        {role: 'assistant', content: 'The boat has moved to the *left*.'}]}),
     });
     await response.json();
@@ -372,9 +379,9 @@ export const kMockOnly = {
     await person.page.click('#conversations a');
     await person.until(() => document.querySelectorAll('.message').length === 4);
     await person.page.click('.call summary');
-    assert.equal(await person.text('.call summary'), 'Calls row');
-    assert.match(await person.text('.call pre'), /"strokes": 3,\n/);
-    assert.equal(await person.text('.tool summary'), 'Tool: row');
+    assert.equal(await person.text('.calls summary'), 'Calls row');
+    assert.match(await person.text('.calls pre'), /"strokes": 3,\n/);
+    assert.equal(await person.text('.tool summary'), 'Result of row');
     await person.photograph('tool-calls');
     await person.inspect();
     await person.press('New conversation', '#sidebar');
@@ -438,10 +445,14 @@ export const kMockOnly = {
     await person.inspect();
     await person.press('Close', '#settings');
     assert.equal(await person.text('#model'), 'mock-poet');
+    await person.page.click('#model');
+    await person.until(() => document.activeElement.id === 'model-choice');
+    await person.press('Close', '#settings');
     await person.page.reload();
     const sent = person.page.waitForRequest(request => request.url().endsWith('/v1/chat/completions'));
     await person.ask('Hello');
     assert.equal(JSON.parse((await sent).postData()).model, 'mock-poet');
+    assert.match(await person.text('.figures'), /^mock-poet/);
   },
 
   async 'Escape stops'(person) {
@@ -535,7 +546,13 @@ export const kMockOnly = {
     await person.until(() => document.querySelectorAll('.message').length === 200);
     await person.ask('And now?');
     await person.photograph('long');
-    assert.equal(await person.page.$eval('#to-end', node => node.hidden), true, 'the end is shown');
+    const isHidden = () => person.page.$eval('#to-end', node => node.hidden);
+    assert.equal(await isHidden(), true, 'the end is shown');
+    await person.page.$eval('#scroller', node => node.scrollTo(0, 0));
+    await person.until(() => !document.querySelector('#to-end').hidden);
+    await person.press('New conversation', '#sidebar');
+    await person.until(() => document.querySelectorAll('.message').length === 0);
+    assert.equal(await isHidden(), true, 'where nothing is, its end is shown');
   },
 
   async 'reasoning'(person) {

@@ -107,7 +107,7 @@ export async function startMockServer({port = 0, libraries = ''} = {}) {
     response.writeHead(200, {'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache'});
     const send = data => response.write(`data: ${JSON.stringify(data)}\n\n`);
     const chunk = (delta, steps, end = null) => send({
-      id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: 'mock',
+      id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: body.model ?? 'mock',
       choices: [{index: 0, delta, logprobs: steps && {content: steps}, finish_reason: end}],
     });
     const made = {hostile: kHostile, deep: kDeep, markdown: kMarkdown};

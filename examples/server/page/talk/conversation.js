@@ -12,18 +12,28 @@ function textOf(content) {
   return content ?? '';
 }
 
+// Gives what tools gave the names of the calls that asked for it.
+function nameResults(messages) {
+  const names = new Map(messages.flatMap(({calls}) => calls.map(({id, name}) => [id, name])));
+  for (const message of messages) {
+    if (message.role === 'tool') message.name ??= names.get(message.callId);
+  }
+}
+
 /**
  * One message. `spans` lists for each text ('content', 'reasoning') the pieces that tokens are seen as:
  * {start, end, steps}, several steps where only together they make a character.
  */
 export class Message {
-  constructor({role, content, reasoning_content: reasoning, tool_calls: calls, name}) {
+  constructor({role, content, reasoning_content: reasoning, tool_calls: calls, tool_call_id: callId, name}) {
     this.role = role;
     this.name = name;
+    this.callId = callId;
+    this.model = null;
     this.content = textOf(content);
     this.reasoning = textOf(reasoning);
-    this.calls = (calls ?? []).map(({function: {name: tool, arguments: given}}) => (
-      {name: tool, arguments: typeof given === 'string' ? given : JSON.stringify(given)}));
+    this.calls = (calls ?? []).map(({id, function: {name: tool, arguments: given}}) => (
+      {id, name: tool, arguments: typeof given === 'string' ? given : JSON.stringify(given)}));
     this.spans = {content: [], reasoning: []};
     this.pending = [];
     this.tokens = 0;
@@ -34,6 +44,7 @@ export class Message {
 
   /** Adds a chunk of the stream. */
   add(chunk) {
+    this.model = chunk.model ?? this.model;
     if (chunk.usage) [this.usage, this.measured] = [chunk.usage, chunk.skald ?? null];
     const choice = chunk.choices?.[0];
     if (!choice) return;
@@ -112,17 +123,17 @@ export class Message {
   /** What only the stream told, as a plain value; null if there is nothing. */
   get record() {
     if (this.role !== 'assistant' || this.end === null) return null;
-    const {content, reasoning, spans, tokens, end, usage, measured} = this;
+    const {content, reasoning, spans, tokens, end, usage, measured, model} = this;
     const since = time => (time === null ? null : time - this.begun);
-    return {content, reasoning, spans, tokens, end, usage, measured,
+    return {content, reasoning, spans, tokens, end, usage, measured, model,
             begun: 0, first: since(this.first), last: since(this.last), thought: since(this.thought)};
   }
 
   /** Takes a record, if it is of this answer. */
-  restore({content, reasoning, spans, tokens, end, usage, measured, begun, first, last, thought}) {
+  restore({content, reasoning, spans, tokens, end, usage, measured, model = null, begun, first, last, thought}) {
     const isNew = this.role === 'assistant' && this.begun === null;
     if (!isNew || content !== this.content || reasoning !== this.reasoning) return;
-    Object.assign(this, {spans, tokens, end, usage, measured, begun, first, last, thought});
+    Object.assign(this, {spans, tokens, end, usage, measured, model, begun, first, last, thought});
   }
 
   /** The message that the server has in this place: this one, as far as it is the same. */
@@ -165,6 +176,7 @@ export class Conversation {
       const fresh = new Message(message);
       return this.messages[index]?.reconcile(fresh) ?? fresh;
     });
+    nameResults(this.messages);
   }
 
   /** Lets the last answer go on, as `answer` does. */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that go along with the next message: chosen, dropped on the page or pasted.
+// Files that go along with the next message: chosen, dropped on the page or pasted. A long text that is pasted is one too,
+// as it would hide what one writes.
 import {readTextFile} from '../talk/files.js';
 import {announce, element, iconButton} from './elements.js';
+
+const kLongText = 4000;
 
 export function fileSize(text) {
   const bytes = new TextEncoder().encode(text).length;
@@ -20,13 +23,24 @@ export class Attachments {
     });
     area.addEventListener('dragover', event => { if (event.dataTransfer.types.includes('Files')) event.preventDefault(); });
     area.addEventListener('drop', event => this.take(event, event.dataTransfer));
-    area.addEventListener('paste', event => this.take(event, event.clipboardData));
+    area.addEventListener('paste', event => this.take(event, event.clipboardData) || this.takeText(event));
   }
 
   take(event, {files}) {
-    if (files.length === 0) return;
+    if (files.length === 0) return false;
     event.preventDefault();
     this.add([...files]);
+    return true;
+  }
+
+  takeText(event) {
+    const text = event.clipboardData.getData('text');
+    if (event.target.id !== 'prompt' || text.length < kLongText) return;
+    event.preventDefault();
+    const taken = new Set(this.files.map(({name}) => name));
+    let number = 1;
+    while (taken.has(`pasted-${number}.txt`)) ++number;
+    this.add([new File([text], `pasted-${number}.txt`)]);
   }
 
   async add(given) {

@@ -14,10 +14,9 @@ export class Transcript {
     Object.assign(this, {scroller, list, toEnd, actions, views: new Map(), conversation: null, follows: true, top: 0});
     scroller.addEventListener('scroll', () => {
       // Who goes up leaves the end; a text that has grown below does not lead away from it.
-      if (scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40) this.follows = true;
-      else if (scroller.scrollTop < this.top) this.follows = false;
+      if (scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 40) this.follow(true);
+      else if (scroller.scrollTop < this.top) this.follow(false);
       this.top = scroller.scrollTop;
-      toEnd.hidden = this.follows;
     }, {passive: true});
     toEnd.addEventListener('click', () => this.scrollToEnd());
     // Whatever makes the text longer or the window smaller: who was at the end stays there.
@@ -26,13 +25,19 @@ export class Transcript {
     observer.observe(scroller);
   }
 
+  /** Whether the end of the text stays in sight while it grows. */
+  follow(yes) {
+    this.follows = yes;
+    this.toEnd.hidden = yes;
+  }
+
   scrollToEnd() {
     this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 
   show(conversation) {
     this.conversation = conversation;
-    this.follows = true;
+    this.follow(true);
     this.views.clear();
     this.list.replaceChildren();
     this.update();
@@ -70,7 +75,7 @@ export class Transcript {
   focusBranch(index, step, top) {
     const node = this.list.children[index];
     if (!node) return;
-    this.follows = false;
+    this.follow(false);
     this.scroller.scrollTop += node.getBoundingClientRect().top - top;
     const buttons = node.querySelectorAll('.branches button');
     [buttons[step < 0 ? 0 : 1], buttons[step < 0 ? 1 : 0]].find(button => button && !button.disabled)?.focus();

@@ -4,6 +4,7 @@
 import {copy, element, iconButton} from '../elements.js';
 import {MarkdownView} from '../text/markdown.js';
 import {tokenPieces, tokenSlider} from '../tokens.js';
+import {toolDetails} from './json_view.js';
 import {MessageView} from './message_view.js';
 
 const kReasoningOpen = 'skald.reasoning-open';
@@ -11,9 +12,9 @@ const kEnds = {length: 'cut at the limit', stopped: 'stopped'};
 
 const number = value => value.toLocaleString('en');
 
-/** What is told below an answer: its speed, its tokens, how much of the prompt was known. */
-function figuresOf(message) {
-  const figures = [];
+/** What is told below an answer: who wrote it if it may be several, its speed, its tokens, how much of the prompt was known. */
+function figuresOf(message, hasSeveralModels) {
+  const figures = message.model && hasSeveralModels ? [message.model] : [];
   if (message.speed !== null) figures.push(`${message.speed.toFixed(1)} tokens/s`);
   const tokens = message.usage?.completion_tokens ?? message.tokens;
   if (tokens) figures.push(`${number(tokens)} token${tokens === 1 ? '' : 's'}`);
@@ -24,15 +25,6 @@ function figuresOf(message) {
   }
   if (kEnds[message.end]) figures.push(kEnds[message.end]);
   return figures;
-}
-
-// Arguments as people write them, or what there is of them.
-function argumentsOf(call) {
-  try {
-    return JSON.stringify(JSON.parse(call.arguments), null, 2);
-  } catch {
-    return call.arguments;
-  }
 }
 
 export class AnswerView extends MessageView {
@@ -74,12 +66,7 @@ export class AnswerView extends MessageView {
     const {calls} = this.message;
     // Those before the last one are complete.
     while (this.calls.childElementCount > Math.max(0, calls.length - 1)) this.calls.lastElementChild.remove();
-    this.calls.append(...calls.slice(this.calls.childElementCount).map(call => {
-      const text = element('div', {class: 'markdown'});
-      const markdown = `\`\`\`\`\`\`json\n${argumentsOf(call)}\n\`\`\`\`\`\``;
-      new MarkdownView(text, (start, end) => [markdown.slice(start, end)]).update(markdown);
-      return element('details', {class: 'call'}, element('summary', {}, 'Calls ', element('code', {}, call.name)), text);
-    }));
+    this.calls.append(...calls.slice(this.calls.childElementCount).map(call => toolDetails('Calls', call.name, call.arguments)));
   }
 
   toggleSlider() {
@@ -110,6 +97,6 @@ export class AnswerView extends MessageView {
     this.content.update(message.content);
     this.updateCalls();
     this.tokensButton.hidden = message.spans.content.length === 0;
-    if (!live) this.figures.replaceChildren(...figuresOf(message).map(text => element('li', {}, text)));
+    if (!live) this.figures.replaceChildren(...figuresOf(message, this.actions.hasSeveralModels()).map(text => element('li', {}, text)));
   }
 }

@@ -9,7 +9,7 @@ export const nameOf = role => kNames[role] ?? role;
 
 /**
  * `actions` are the page's: edit(index, text), again(index), go(id, index), goOn(), change(index, text),
- * alternatives(index).
+ * alternatives(index), hasSeveralModels().
  */
 export class MessageView {
   constructor(message, index, actions) {

@@ -2,12 +2,17 @@
 //
 // System prompts, which can be edited, and what tools gave.
 import {element} from '../elements.js';
+import {toolDetails} from './json_view.js';
 import {MessageView, nameOf} from './message_view.js';
 
 export class OtherView extends MessageView {
   constructor(...given) {
     super(...given);
     const {role, content, name} = this.message;
+    if (role === 'tool') {
+      this.node.replaceChildren(toolDetails('Result of', name || 'a tool', content, this.branches));
+      return;
+    }
     const shown = element('div', {class: 'text'}, content);
     if (role === 'system') {
       this.tools.append(this.editButton({
