@@ -17,7 +17,7 @@ from running_server import RunningServer, temporary_folder
 
 PROGRAM = sys.argv[1]
 CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 2}
-KEYS = "key-one alice max_priority=3\nkey-two bob\n"
+KEYS = "key-one alice max_priority=3 admin\nkey-two bob\n"
 
 
 def bearer(key, scheme="Bearer"):
@@ -177,6 +177,16 @@ class Keys(unittest.TestCase):
         for priority, key in [(4, "key-one"), (1, "key-two")]:
             status, _, data = post(priority, key)
             self.assertEqual((status, json.loads(data)["error"]["param"]), (400, "priority"))
+
+    def test_admins_alone_load_and_put_away_models(self):
+        acts = [("/models/load", {"model": "x"}), ("/models/unload", {"model": "x"}),
+                ("/api/generate", {"model": "demo_model", "keep_alive": 0})]
+        for path, body in acts:
+            status, _, data = self.server.request("POST", path, body, bearer("key-two"))
+            self.assertEqual((status, b"admin" in data), (403, True), data)
+            self.assertEqual(self.server.request("POST", path, body, bearer("key-one"))[0], 200)
+        # Requests load what they need.
+        self.assertEqual(self.server.request("POST", "/v1/chat/completions", CHAT, bearer("key-two"))[0], 200)
 
     def test_limits_that_are_none(self):
         for limit in ["max_priority=-1", "max_priority=2000", "max_requests=0", "max_priority", "priority=1"]:

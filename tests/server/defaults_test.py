@@ -75,6 +75,15 @@ class Defaults(unittest.TestCase):
             self.assertEqual([message["role"] for message in kept], ["user", "assistant"] * 2)
 
 
+    def test_the_seed(self):
+        body = {"messages": [USER], "max_tokens": 16, "temperature": 1}
+        with serve("--seed", "7") as server:
+            first, second, other = (server.post("/v1/chat/completions", {**body, **more})[1]["skald"]["digest"]
+                                    for more in ({}, {"seed": 7}, {"seed": 8}))
+            self.assertEqual(first, second)
+            self.assertNotEqual(first, other)
+
+
 class Log(unittest.TestCase):
     BODY = {"messages": [{"role": "user", "content": "a secret"}], "max_tokens": 2}
 

@@ -64,6 +64,31 @@ class Completion(unittest.TestCase):
         mixed = complete([ids[0], "In", ids[3]])[1]
         self.assertEqual(mixed["tokens_evaluated"], 2 + len(server.post("/tokenize", {"content": "In"})[1]["tokens"]))
 
+    def test_prompts_in_objects(self):
+        text = complete()[1]["content"]
+        self.assertEqual(complete({"prompt_string": "In the beginning"})[1]["content"], text)
+        many = complete([{"prompt_string": "In the beginning", "multimodal_data": []}, "In the beginning"])[1]
+        self.assertEqual([one["content"] for one in many], [text, text])
+        for wrong in ({}, {"prompt_string": 3}, {"prompt_string": "x", "multimodal_data": ["aaaa"]}):
+            self.assertEqual(complete(wrong)[0], 400, wrong)
+        one, other = (server.post("/v1/embeddings", {"input": given})[1]["data"] for given in ("And", {"prompt_string": "And"}))
+        self.assertEqual(one, other)
+
+    def test_fields_of_answers(self):
+        whole = complete(seed=3)[1]
+        wanted = complete(seed=3, response_fields=["content", "generation_settings/seed", "what", "content/x"])[1]
+        self.assertEqual(wanted, {"content": whole["content"], "generation_settings/seed": 3})
+        last = server.stream("/completion", {"prompt": "In", "n_predict": 2, "response_fields": ["stop"]})[-1]
+        self.assertEqual(last, {"stop": True})
+        self.assertIn("timings", complete(response_fields=[])[1])
+
+    def test_tokens_of_a_chat_are_counted(self):
+        chat = {"messages": [{"role": "user", "content": "And it came"}], "max_tokens": 1}
+        counted = server.post("/v1/chat/completions/input_tokens", chat)
+        self.assertEqual(counted[0], 200)
+        self.assertEqual(counted[1]["input_tokens"], server.post("/v1/chat/completions", chat)[1]["usage"]["prompt_tokens"])
+        self.assertEqual(server.post("/chat/completions/input_tokens", chat), counted)
+
     def test_stops_seeds_and_probabilities(self):
         text = complete(n_predict=20)[1]["content"]
         stopped = complete(n_predict=20, stop=[text[8:12]])[1]

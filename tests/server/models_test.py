@@ -6,9 +6,7 @@ models_test.py PROGRAM [SECONDS [CLIENTS]]."""
 import json
 import os
 import random
-import re
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -16,34 +14,17 @@ import time
 import unittest
 
 from running_server import RunningServer, adapters, temporary_folder
+from several_models import DEMO, metric, resident, states, swapped_model, until
 from turns import WORDS, essence
 
 PROGRAM = sys.argv[1]
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 12
 CLIENTS = int(sys.argv[3]) if len(sys.argv) > 3 else 8
-DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "demo_model")
 # A model takes about 7.4 MB, and its caches so much.
 ARGUMENTS = ["--max-context", "512", "--cache-bytes", "4MB", "-t", "1"]
 TWO_OF_THEM = "24MB"
 # So that an answer is as long as it may be.
 NO_END = {str(i): -100 for i in range(3)}
-
-
-def swapped_model(folder, one, other):
-    """The demo model with two of its layers in each other's place: another model of the same size."""
-    os.makedirs(folder)
-    for name in ("config.json", "tokenizer.model"):
-        os.symlink(os.path.abspath(os.path.join(DEMO, name)), os.path.join(folder, name))
-    with open(os.path.join(DEMO, "model.safetensors"), "rb") as file:
-        size = struct.unpack("<Q", file.read(8))[0]
-        header, data = json.loads(file.read(size)), file.read()
-    for name in [name for name in header if f"layers.{one}." in name]:
-        twin = name.replace(f"layers.{one}.", f"layers.{other}.")
-        header[name]["data_offsets"], header[twin]["data_offsets"] = header[twin]["data_offsets"], header[name]["data_offsets"]
-    text = json.dumps(header).encode()
-    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
-    return folder
 
 
 def setUpModule():
@@ -75,29 +56,8 @@ def named(*names):
     return [word for name in names for word in ("--model", f"{name}={paths[name]}")]
 
 
-def states(server):
-    return {one["id"]: one["status"]["value"] for one in server.get("/v1/models")[1]["data"]}
-
-
 def chat(model, text="And it came to pass", **fields):
     return {"messages": [{"role": "user", "content": text}], "max_tokens": 8, "temperature": 0, "model": model, **fields}
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def resident(server):
-    with open(f"/proc/{server.process.pid}/status") as status:
-        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmRSS"))
-
-
-def metric(server, name):
-    text = server.request("GET", "/metrics")[2].decode()
-    return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)[1])
 
 
 def text_of(events):
@@ -236,6 +196,14 @@ class Memory(unittest.TestCase):
             self.assertEqual(states(server), {"demo": "loaded", "org/first": "unloaded", "second": "loaded", "third": "unloaded"})
             self.assertEqual(metric(server, "skald_model_evictions_total"), 1)
             self.assertLessEqual(metric(server, "skald_models_bytes"), metric(server, "skald_models_limit_bytes"))
+
+    def test_a_load_of_one_that_is_loaded_is_a_use(self):
+        with RunningServer(PROGRAM, *named("demo", "second", "third"), *ARGUMENTS, "--memory", TWO_OF_THEM) as server:
+            for name in ("demo", "second"):
+                self.assertEqual(server.post("/v1/chat/completions", chat(name))[0], 200)
+            self.assertEqual(server.post("/models/load", {"model": "demo"})[0], 200)
+            self.assertEqual(server.post("/v1/chat/completions", chat("third"))[0], 200)
+            self.assertEqual(states(server), {"demo": "loaded", "second": "unloaded", "third": "loaded"})
 
     def test_answers_are_waited_for(self):
         with RunningServer(PROGRAM, *named("demo", "second"), *ARGUMENTS, "--memory", "14MB") as server:

@@ -68,6 +68,12 @@ struct Call {
     return *held;
   }
 
+  // Called by what loads or puts away a model. Thrown: 403 if the key does not give that right.
+  void NeedAdmin() const {
+    if (tenant.is_admin) return;
+    throw ApiError{403, "this API key may not load and put away models: its line of --api-keys does not say 'admin'"};
+  }
+
   // Called between the steps of preparing an answer. Thrown: 503 if no client waits for it.
   void StopIfAbandoned() const {
     if (is_abandoned()) throw ApiError{503, "no client waits for this answer any more"};

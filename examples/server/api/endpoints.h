@@ -30,6 +30,7 @@ Answer ShowModel(const Call& call);
 Answer LoadModel(const Call& call);
 Answer UnloadModel(const Call& call);
 Answer ChatCompletions(const Call& call);
+Answer CountChatTokens(const Call& call);
 Answer Completions(const Call& call);
 Answer Responses(const Call& call);
 Answer CountInputTokens(const Call& call);

@@ -31,7 +31,8 @@ struct ServiceOptions {
   // Whether names of models that are not served are refused where one model is served, too.
   bool has_strict_names = false;
   std::map<std::string, std::string, std::less<>> aliases = {};  // other names of models
-  std::string system = {};  // the system's message of chats that have none; empty: none
+  std::string system = {};            // the system's message of chats that have none; empty: none
+  std::optional<uint64_t> seed = {};  // of answers whose requests have none; unset: each has a random one
 };
 
 // Safe for concurrent calls.
@@ -52,6 +53,9 @@ class Service {
   // unless names are strict.
   std::optional<std::string> NameOf(std::string_view name) const;
 
+  // Of answers whose requests have none.
+  std::optional<uint64_t> seed() const { return seed_; }
+
   // A chat as the model is shown it: with the server's own system message, if it has none.
   Json WithSystem(const Json& messages) const;
 
@@ -68,13 +72,15 @@ class Service {
         most_running_(options.most_running),
         has_strict_names_(options.has_strict_names),
         aliases_(options.aliases),
-        system_(options.system) {}
+        system_(options.system),
+        seed_(options.seed) {}
 
   const int64_t started_;
   const uint32_t most_running_;
   const bool has_strict_names_;
   const std::map<std::string, std::string, std::less<>> aliases_;
   const std::string system_;
+  const std::optional<uint64_t> seed_;
   std::unique_ptr<Conversations> conversations_, responses_;
   std::unique_ptr<Models> models_;
 };

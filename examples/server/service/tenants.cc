@@ -76,6 +76,7 @@ Tenant& Tenants::TenantNamed(std::string_view name, bool& is_new) {
   Tenant& tenant = tenants_->emplace_back();
   tenant.name = name;
   tenant.max_priority = 0;
+  tenant.is_admin = false;
   return tenant;
 }
 
@@ -97,6 +98,10 @@ Result<void> Tenants::ReadLine(std::string_view line) {
 }
 
 Result<void> Tenants::ReadLimit(std::string_view limit, Tenant* tenant) {
+  if (limit == "admin") {
+    if (tenant != nullptr) tenant->is_admin = true;
+    return {};
+  }
   const size_t equals = limit.find('=');
   const std::string_view what = limit.substr(0, equals);
   const std::string_view digits = equals == limit.npos ? std::string_view() : limit.substr(equals + 1);
@@ -106,8 +111,9 @@ Result<void> Tenants::ReadLimit(std::string_view limit, Tenant* tenant) {
   const bool is_priority = what == "max_priority" && std::cmp_less_equal(value, kMostPriority);
   const bool is_count = (what == "max_requests" || what == "max_tokens") && value > 0;
   if (!is_number || (!is_priority && !is_count)) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "'" + std::string(limit) + "' is no limit; expected max_requests=N, max_tokens=N or max_priority=N");
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "'" + std::string(limit) + "' is no limit; expected max_requests=N, max_tokens=N, max_priority=N or admin");
   }
   if (tenant == nullptr) return {};
   if (is_priority) {

@@ -30,6 +30,7 @@ struct Tenant {
   uint32_t max_tokens = std::numeric_limits<uint32_t>::max();    // of an answer
   std::shared_ptr<OpenAnswers> open_answers = std::make_shared<OpenAnswers>();
   int32_t max_priority = kMostPriority;  // that a request may have
+  bool is_admin = true;                  // may load and unload models
 };
 
 // A key alone, kept as its digest.
@@ -51,8 +52,9 @@ class Tenants {
  public:
   // Without keys: every client is the one tenant.
   Tenants();
-  // Reads a file with a line for each key: KEY NAME [max_requests=N] [max_tokens=N] [max_priority=N], whose priority is
-  // 0 unless it says so. Several keys may be of one name; its limits are those of its first line. '#' begins a comment.
+  // Reads a file with a line for each key: KEY NAME [admin] [max_requests=N] [max_tokens=N] [max_priority=N], whose
+  // priority is 0 unless it says so. Several keys may be of one name; its limits and rights are those of its first
+  // line. '#' begins a comment.
   // Errors: the file's; a line that is none of these.
   static Result<Tenants> Load(const std::filesystem::path& path);
 
@@ -73,7 +75,7 @@ class Tenants {
   };
 
   Result<void> ReadLine(std::string_view line);
-  // Checks a limit, and sets it unless `tenant` is null.
+  // Checks a limit or a right, and sets it unless `tenant` is null.
   static Result<void> ReadLimit(std::string_view limit, Tenant* tenant);
   Tenant& TenantNamed(std::string_view name, bool& is_new);
 

@@ -54,10 +54,11 @@ Then a browser finds a chat page at http://127.0.0.1:8080, OpenAI's clients take
 http://127.0.0.1:8080/v1 as their base URL, and Anthropic's take
 http://127.0.0.1:8080. With --state everything that was said and computed
 survives the program, whatever ends it; servers that share a --redis share what
-they computed. A line of --api-keys is KEY NAME [max_requests=N] [max_tokens=N]
-[max_priority=N]; each name has conversations and prompts of its own, and a fair
-share of the time. A request's "model" chooses one of several models, or an
---adapter, by its name; POST /models/load and /models/unload load and put away.
+they computed. A line of --api-keys is KEY NAME [admin] [max_requests=N]
+[max_tokens=N] [max_priority=N]; each name has conversations and prompts of its
+own, and a fair share of the time. A request's "model" chooses one of several
+models, or an --adapter, by its name; POST /models/load and /models/unload load
+and put away, for keys whose lines say "admin" where there are keys.
 GET /health says whether the model is loaded, /metrics is for Prometheus. SIGTERM
 lets answers end, for --grace seconds; to mpirun send SIGUSR1.)";
 

@@ -164,6 +164,17 @@ void AddSamplerOptions(CLI::App& command, Options& options) {
   add("--frequency-penalty", &Settings::frequency_penalty, "The same, for each occurrence (default: 0)");
 }
 
+void AddSeedOption(CLI::App& command, const char* help, Options& options) {
+  const auto choose = [&options](uint64_t seed) {
+    options.seed = seed;
+    options.chose_seed = true;
+  };
+  command.add_option_function<uint64_t>("--seed", choose, help)
+      ->check(Within(0, std::numeric_limits<uint64_t>::max()))
+      ->type_name("N")
+      ->group("Sampling");
+}
+
 void AddSamplingOptions(CLI::App& command, Options& options) {
   const char* const group = "Sampling";
   command
@@ -198,17 +209,7 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
       ->type_name("ID=VALUE")
       ->type_size(1)
       ->group(group);
-  command
-      .add_option_function<uint64_t>(
-          "--seed",
-          [&options](uint64_t seed) {
-            options.seed = seed;
-            options.chose_seed = true;
-          },
-          "Makes a text repeatable (default: a random one)")
-      ->check(Within(0, std::numeric_limits<uint64_t>::max()))
-      ->type_name("N")
-      ->group(group);
+  AddSeedOption(command, "Makes a text repeatable (default: a random one)", options);
 }
 
 void AddInspectOptions(CLI::App& command, Options& options) {
@@ -367,6 +368,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->type_name("TEXT")
       ->group("Chats");
   AddSamplerOptions(serve, options);
+  AddSeedOption(serve, "Of answers whose requests have none (default: a random one\nfor each)", options);
   AddLoadOptions(serve, options);
   AddRanks(serve, options, "Running");
   AddRuntimeOptions(serve, "a quarter of the machine's memory; for each of several models\nan eighth of --memory",

@@ -200,9 +200,11 @@ void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {
       ->type_name("DIR")
       ->group(group);
   command
-      .add_option("--memory", serve.memory,
-                  "The most that all models take, weights and caches: those\nthat were used longest ago are put away "
-                  "(default: no limit for\none; for several three quarters of the machine's memory)")
+      .add_option(
+          "--memory", serve.memory,
+          "The most that all models take, weights and caches: those\nthat were used longest ago are put away "
+          "(default: no limit for\none; for several three quarters of the machine's memory, or of\nwhat its control "
+          "group has)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
       ->check(Within(1, kUnlimited - 1))
       ->type_name("SIZE")

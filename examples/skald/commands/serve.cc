@@ -143,6 +143,7 @@ Result<std::shared_ptr<serve::Service>> StartService(const Options& options, con
   service.has_strict_names = options.serve.has_strict_names;
   service.aliases = {options.serve.aliases.begin(), options.serve.aliases.end()};
   service.system = options.system;
+  if (options.chose_seed) service.seed = options.seed;
   SKALD_ASSIGN(auto started, serve::Service::Start(std::move(models), service));
   return std::shared_ptr<serve::Service>(std::move(started));
 }

@@ -4,8 +4,6 @@
 
 #ifdef SKALD_HAS_SERVER
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -15,6 +13,7 @@
 
 #include "model_files/known_models.h"
 #include "served/load_served.h"
+#include "server/service/models/machine_memory.h"
 #include "server/service/service.h"
 #include "skald/weights/opened/opened_model.h"
 #include "terminal/messages.h"
@@ -93,22 +92,16 @@ Options OptionsFor(const Options& options, const fs::path& path, bool is_first, 
   return own;
 }
 
-uint64_t MachineBytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page_bytes <= 0) return uint64_t{16} << 30;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
-}
-
 // That all models may take: three quarters of the machine's memory for several, unless the user says how much.
 uint64_t MemoryLimit(const Options& options) {
-  return options.serve.memory.value_or(HasSeveralModels(options) ? MachineBytes() / 4 * 3 : kUnlimited);
+  return options.serve.memory.value_or(HasSeveralModels(options) ? serve::MemoryOfMachine() / 4 * 3 : kUnlimited);
 }
 
 // Of a model's caches, unless the user says how much: a quarter of the machine's memory, or an eighth of a limit that
 // there is for all models.
 uint64_t CacheBytes(const Options& options, uint64_t limit) {
   if (options.runtime.cache_bytes != kUnlimited) return options.runtime.cache_bytes;
-  return limit == kUnlimited ? MachineBytes() / 4 : std::max<uint64_t>(limit / 8, 1);
+  return limit == kUnlimited ? serve::MemoryOfMachine() / 4 : std::max<uint64_t>(limit / 8, 1);
 }
 
 Result<void> CheckNames(const std::vector<serve::ModelSource>& sources) {

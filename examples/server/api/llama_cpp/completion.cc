@@ -2,6 +2,7 @@
 //
 // Texts that go on, and texts between two others, as llama.cpp's server has them.
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct LlamaCppForm {
   std::shared_ptr<const TokenVocabulary> vocabulary = nullptr;  // null: no probabilities
   bool with_tokens = false, with_timings = false;
   uint32_t context = 0;
+  std::vector<std::string> fields = {};   // of an answer that the client wants; empty: all
   std::vector<std::string> ignored = {};  // fields of the request
 };
 
@@ -50,7 +52,7 @@ class LlamaCppDialect final : public Dialect {
   }
 
   std::string EndChoice(uint32_t index, const Choice& choice) override {
-    return ServerSentEvent(Ended(Piece(index, "", {}), index, choice));
+    return ServerSentEvent(Wanted(Ended(Piece(index, "", {}), index, choice)));
   }
 
   std::string End(const std::vector<Choice>&) override { return {}; }
@@ -58,7 +60,7 @@ class LlamaCppDialect final : public Dialect {
   Json Whole(const std::vector<Choice>& choices) override {
     Json all = Json::array();
     for (size_t i = 0; i < choices.size(); ++i) {
-      all.push_back(Ended(Piece(i, choices[i].text, choices[i].tokens), i, choices[i]));
+      all.push_back(Wanted(Ended(Piece(i, choices[i].text, choices[i].tokens), i, choices[i])));
     }
     return all.size() == 1 ? all[0] : all;
   }
@@ -111,6 +113,23 @@ class LlamaCppDialect final : public Dialect {
     return json;
   }
 
+  // The fields that the client wants, under the names by which it asks for them: FIELD, or FIELD/FIELD of one within.
+  Json Wanted(Json json) const {
+    if (form_.fields.empty()) return json;
+    Json wanted = Json::object();
+    for (const std::string& path : form_.fields) {
+      const Json* found = &json;
+      for (size_t begin = 0; found != nullptr && begin <= path.size();) {
+        const size_t end = std::min(path.find('/', begin), path.size());
+        const auto field = found->is_object() ? found->find(path.substr(begin, end - begin)) : found->end();
+        found = found->is_object() && field != found->end() ? &*field : nullptr;
+        begin = end + 1;
+      }
+      if (found != nullptr) wanted[path] = *found;
+    }
+    return wanted;
+  }
+
   const LlamaCppForm form_;
 };
 
@@ -136,6 +155,9 @@ LlamaCppRequest ReadRequest(JsonReader& reader, const Call& call) {
     read.form.vocabulary = Take(call.model().NamedVocabulary());
   }
   read.form.with_tokens = reader.Bool("return_tokens").value_or(false) || read.is_stream;
+  constexpr size_t kMostFields = 64;
+  read.form.fields = reader.Strings("response_fields");
+  if (read.form.fields.size() > kMostFields) reader.Fail("response_fields", "at most 64 names");
   read.form.with_timings = reader.Bool("timings_per_token").value_or(false);
   return read;
 }

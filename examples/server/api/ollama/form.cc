@@ -169,7 +169,10 @@ std::unique_ptr<Dialect> MakeOllamaDialect(OllamaForm form, const RequestNotes& 
 }
 
 Json LoadedJson(const Call& call, const OllamaRequest& request) {
-  if (request.unloads) (void)call.service->models().Unload(request.chat.model.name);  // one that stays does so
+  if (request.unloads) {
+    call.NeedAdmin();
+    (void)call.service->models().Unload(request.chat.model.name);  // one that stays does so
+  }
   Json json = {{"model", request.form.model}, {"created_at", TimeText(std::chrono::system_clock::now())}};
   if (request.form.is_chat) json["message"] = {{"role", "assistant"}, {"content", ""}};
   if (!request.form.is_chat) json["response"] = "";

@@ -140,11 +140,15 @@ void ReadVariables(JsonReader& reader, ChatCall& chat) {
   chat.add_generation_prompt = reader.Bool("add_generation_prompt").value_or(true) && !chat.continues;
 }
 
-}  // namespace
+// A request, and what the form of its answer is made of.
+struct ChatRequest {
+  ChatCall chat = {};
+  bool with_logprobs = false, with_usage = false;
+};
 
-Answer ChatCompletions(const Call& call) {
-  BodyReader reader(call, "ChatRequest");
-  ChatCall chat;
+ChatRequest ReadRequest(BodyReader& reader, const Call& call) {
+  ChatRequest read;
+  ChatCall& chat = read.chat;
   chat.conversation = reader.String("conversation");
   chat.model = ReadModelAfter(call.service->conversations(), chat.conversation, reader, call);
   chat.least_tokens = ReadSampling(reader, call, chat.request);
@@ -156,17 +160,31 @@ Answer ChatCompletions(const Call& call) {
   chat.form = ReadAnswerForm(reader);
   ReadResponseFormat(reader, "response_format", chat.form);
   ReadVariables(reader, chat);
-  const bool with_logprobs = reader.Bool("logprobs").value_or(false);
+  read.with_logprobs = reader.Bool("logprobs").value_or(false);
   const auto top = reader.Integer("top_logprobs", 0, 20);
-  if (top && *top > 0 && !with_logprobs) reader.Fail("logprobs", "true, as top_logprobs asks");
-  if (with_logprobs) chat.request.sampler.num_logprobs = static_cast<size_t>(top.value_or(0));
+  if (top && *top > 0 && !read.with_logprobs) reader.Fail("logprobs", "true, as top_logprobs asks");
+  if (read.with_logprobs) chat.request.sampler.num_logprobs = static_cast<size_t>(top.value_or(0));
   chat.is_stream = reader.Bool("stream").value_or(false);
-  const bool with_usage = ReadIncludeUsage(reader, chat.is_stream);
+  read.with_usage = ReadIncludeUsage(reader, chat.is_stream);
   reader.Finish();
-  auto vocabulary = with_logprobs ? Take(call.model().NamedVocabulary()) : nullptr;
-  auto dialect =
-      std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage, reader.notes()->ignored());
-  return AnswerChat(call, std::move(chat), std::move(dialect));
+  return read;
+}
+
+}  // namespace
+
+Answer ChatCompletions(const Call& call) {
+  BodyReader reader(call, "ChatRequest");
+  ChatRequest read = ReadRequest(reader, call);
+  auto vocabulary = read.with_logprobs ? Take(call.model().NamedVocabulary()) : nullptr;
+  auto dialect = std::make_unique<ChatDialect>(read.chat.model.name, std::move(vocabulary), read.with_usage,
+                                               reader.notes()->ignored());
+  return AnswerChat(call, std::move(read.chat), std::move(dialect));
+}
+
+Answer CountChatTokens(const Call& call) {
+  BodyReader reader(call, "ChatRequest");
+  ChatRequest read = ReadRequest(reader, call);
+  return JsonAnswer({{"input_tokens", CountPromptTokens(call, std::move(read.chat))}}, *reader.notes());
 }
 
 }  // namespace skald::serve

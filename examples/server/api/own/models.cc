@@ -102,6 +102,7 @@ Answer ShowModel(const Call& call) {
 Answer LoadModel(const Call& call) {
   BodyReader reader(call, "ModelChoice");
   const std::string name = ReadServedName(reader, call);
+  call.NeedAdmin();
   (void)call.Use(name, /*tries_again=*/true);
   return ModelAnswer(name, *reader.notes());
 }
@@ -110,6 +111,7 @@ Answer LoadModel(const Call& call) {
 Answer UnloadModel(const Call& call) {
   BodyReader reader(call, "ModelChoice");
   const std::string name = ReadServedName(reader, call);
+  call.NeedAdmin();
   if (auto begun = call.service->models().Unload(name); !begun) throw ApiErrorOf(begun.error());
   return ModelAnswer(name, *reader.notes());
 }

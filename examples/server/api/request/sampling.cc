@@ -133,7 +133,7 @@ uint32_t ReadSampling(JsonReader& reader, const Call& call, Request& request, st
   ReadPenalties(reader, call, sampler);
   ReadLogitBias(reader, call, sampler);
   const auto seed = reader.Integer("seed", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
-  sampler.random.seed = seed ? static_cast<uint64_t>(*seed) : std::random_device{}();
+  sampler.random.seed = seed ? static_cast<uint64_t>(*seed) : call.service->seed().value_or(std::random_device{}());
   request.samples = static_cast<uint32_t>(reader.Integer("n", 1, kMostSamples).value_or(1));
   request.stop_strings = reader.Strings(stop_name);
   CheckStops(request.stop_strings, stop_name, reader);

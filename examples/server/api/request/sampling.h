@@ -22,7 +22,7 @@ inline constexpr int64_t kMostRequestTokens = int64_t{1} << 30;
 
 // Reads temperature, top_p, top_k, min_p, seed, the penalties, logit_bias, n, priority, what ends an answer, the texts
 // under the name `stop`, and what may not. A setting that the request does not name is as the model's publisher
-// advises; the seed is then random.
+// advises; the seed is then the server's, or random.
 //
 // Returns the least tokens of an answer, for SetLeastTokens.
 uint32_t ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop = "stop");

@@ -11,11 +11,18 @@ namespace {
 
 bool IsNumber(const Json& json) { return json.is_number(); }
 
-// Adds the tokens of a text, an id, or a list of ids, in which there may be texts if special tokens are parsed.
+// Adds the tokens of a text, an id, or a list of ids, in which there may be texts if special tokens are parsed. A text
+// may be an object with it, as llama.cpp's clients send it.
 void AddTokens(const Json& text, JsonReader& reader, std::string_view name, const Call& call,
                ParseSpecial parse_special, std::vector<int32_t>& ids) {
   const int64_t vocab_size = call.model().served().model.vocab_size();
-  if (text.is_string()) {
+  if (text.is_object()) {
+    const auto inner = text.find("prompt_string");
+    if (inner == text.end() || !inner->is_string()) reader.Fail(name, "texts, or objects with a text 'prompt_string'");
+    const auto media = text.find("multimodal_data");
+    if (media != text.end() && !media->empty()) reader.Fail(name, "no 'multimodal_data': texts alone are read");
+    AddTokens(*inner, reader, name, call, parse_special, ids);
+  } else if (text.is_string()) {
     const auto add_special = ids.empty() ? AddSpecial::kYes : AddSpecial::kNo;
     const auto more = TokensOfText(text.get_ref<const std::string&>(), name, call, parse_special, add_special);
     ids.insert(ids.end(), more.begin(), more.end());

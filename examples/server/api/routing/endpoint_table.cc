@@ -14,6 +14,7 @@ constexpr Endpoint kEndpoints[] = {
     {"POST", "/v1/models/load", LoadModel},
     {"POST", "/v1/models/unload", UnloadModel},
     {"POST", "/v1/chat/completions", ChatCompletions},
+    {"POST", "/v1/chat/completions/input_tokens", CountChatTokens},
     {"POST", "/v1/completions", Completions},
     {"POST", "/v1/responses", Responses},
     {"POST", "/v1/responses/input_tokens", CountInputTokens},

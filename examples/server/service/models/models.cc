@@ -109,6 +109,7 @@ Result<void> Models::Load(std::string_view name, Then then, bool tries_again) {
   if (is_stopping_) return skald::Fail(ErrorCode::kFailedPrecondition, "the server is shutting down");
   if (CanTake(*place)) {
     ++place->uses;
+    place->last_use = ++uses_;
     lock.unlock();
     then(LeaseOf(*place));
     return {};
