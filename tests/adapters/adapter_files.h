@@ -46,12 +46,13 @@ inline constexpr double kTestAlpha = 6.0;
 struct PartPlace {
   std::string tensor;
   size_t begin, rows;
-  size_t paired = 0;  // rows of a head in which RoPE turns neighbours; 0: not so
+  size_t paired = 0;  // the first rows of a head, in which RoPE turns neighbours; 0: not so
+  size_t head_dim = 0;
 
-  // Where in the tensor a row of the part is: RoPE turns rows of the part that are half a head apart.
+  // Where in the tensor a row of the part is: RoPE turns rows of the part that are half of these apart.
   size_t RowOf(size_t row) const {
-    if (paired == 0) return begin + row;
-    const size_t in_head = row % paired, half = paired / 2;
+    const size_t in_head = paired == 0 ? 0 : row % head_dim, half = paired / 2;
+    if (in_head >= paired) return begin + row;
     return begin + row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
   }
 };
@@ -68,7 +69,7 @@ void ForEachAdaptable(const ParameterList& list, Visit visit) {
       const RowLayout layout = names.SpellingsOf(part.name).front().layout;
       const bool interleaved = layout.interleaved;
       PartPlace place = {names.NameOf(part.name, parameter.layer), interleaved ? part.interleaved.begin : 0, part.rows,
-                         layout.pairs_adjacent ? part.head_dim : 0};
+                         layout.pairs_adjacent ? part.head_dim : part.paired, part.head_dim};
       for (const PartPlace& other : places) {
         if (!interleaved && other.tensor == place.tensor) place.begin += other.rows;
       }

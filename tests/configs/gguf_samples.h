@@ -41,6 +41,37 @@ inline nlohmann::json Joined(nlohmann::json values, const nlohmann::json& more) 
   return values;
 }
 
+// Returns a sample with LayerNorms.
+inline GgufSample LayerNormSample(const std::string& architecture, const nlohmann::json& more) {
+  GgufSample sample = SampleOf(architecture, more);
+  sample.metadata.erase(architecture + ".attention.layer_norm_rms_epsilon");
+  sample.metadata[architecture + ".attention.layer_norm_epsilon"] = 1e-5;
+  return sample;
+}
+
+// Of architectures with LayerNorms, RoPE of neighbours, and further mixtures of experts.
+inline std::vector<GgufSample> NeighbourSamples(const nlohmann::json& plain, const nlohmann::json& experts,
+                                                const nlohmann::json& sigmoids) {
+  using nlohmann::json;
+  const json part = {{"rope.dimension_count", 8}}, scaled = {{"logit_scale", 0.25}, {"rope.scaling.type", "none"}};
+  const json sliding = {{"attention.sliding_window", 32}, {"rope.dimension_count", 16}, {"vocab_size", 100}};
+  return {SampleOf("glm4", Joined(plain, part)),
+          SampleOf("ernie4_5", plain),
+          SampleOf("ernie4_5-moe", Joined(Joined(plain, experts), {{"interleave_moe_layer_step", 1},
+                                                                   {"leading_dense_block_count", 1},
+                                                                   {"expert_shared_count", 2},
+                                                                   {"expert_shared_feed_forward_length", 96}})),
+          LayerNormSample("command-r", Joined({{"rope.freq_base", 5e5}}, scaled)),
+          LayerNormSample("cohere2", Joined(Joined(plain, scaled), sliding)),
+          LayerNormSample("starcoder2", {{"rope.freq_base", 5e5}}),
+          LayerNormSample("stablelm", Joined(part, {{"use_parallel_residual", false}})),
+          SampleOf("minimax-m2", Joined(Joined(plain, experts), Joined(part, {{"expert_gating_func", 2}}))),
+          SampleOf("dots1", Joined(Joined(plain, experts), Joined(sigmoids, {{"rope.dimension_count", 16}}))),
+          SampleOf("hunyuan-dense", plain),
+          SampleOf("hunyuan-moe", Joined(Joined(plain, experts),
+                                         {{"expert_shared_count", 1}, {"expert_shared_feed_forward_length", 96}}))};
+}
+
 inline std::vector<GgufSample> AttentionSamples() {
   using nlohmann::json;
   const json rope = {{"rope.freq_base", 5e5}}, heads = {{"attention.key_length", 16}, {"attention.value_length", 16}};
@@ -122,6 +153,7 @@ inline std::vector<GgufSample> AttentionSamples() {
   samples.push_back(SampleOf("exaone4", Joined(plain, slides)));
   samples.push_back(SampleOf("arcee", Joined(turned, yarn)));
   samples.push_back(SampleOf("glm4moe", Joined(Joined(plain, experts), sigmoids)));
+  for (GgufSample& sample : NeighbourSamples(plain, own_width, sigmoids)) samples.push_back(std::move(sample));
   return samples;
 }
 

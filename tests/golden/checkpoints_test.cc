@@ -226,6 +226,23 @@ TEST_CASE("Seed-OSS agrees with Hugging Face") { CheckAny("seed_oss"); }
 TEST_CASE("EXAONE 4 with layers that have neither window nor RoPE agrees with Hugging Face") { CheckAny("exaone4"); }
 TEST_CASE("Arcee's layers without gates agree with Hugging Face") { CheckAny("arcee", kInexactAngles); }
 TEST_CASE("GLM-4.5 with experts and RoPE of a part of each head agrees with Hugging Face") { CheckAny("glm4_moe"); }
+TEST_CASE("GLM-4 with RoPE of neighbours in a part of each head agrees with Hugging Face") { CheckAny("glm4"); }
+TEST_CASE("ERNIE 4.5 agrees with Hugging Face, dense and with experts") {
+  CheckAny("ernie4_5");
+  CheckAny("ernie4_5_moe");
+}
+TEST_CASE("Cohere's layers side by side agree with Hugging Face, with windows too") {
+  CheckAny("cohere");
+  CheckAny("cohere2");
+}
+TEST_CASE("StarCoder 2 agrees with Hugging Face") { CheckAny("starcoder2"); }
+TEST_CASE("StableLM agrees with Hugging Face") { CheckAny("stablelm"); }
+TEST_CASE("MiniMax-M2 agrees with Hugging Face") { CheckAny("minimax_m2"); }
+TEST_CASE("dots.llm1 agrees with Hugging Face") { CheckAny("dots1"); }
+TEST_CASE("Hunyuan with norms after RoPE agrees with Hugging Face, dense and with experts") {
+  CheckAny("hunyuan_v1_dense");
+  CheckAny("hunyuan_v1_moe");
+}
 TEST_CASE("SmolLM3 with a layer without RoPE agrees with Hugging Face") { CheckAny("smollm3"); }
 TEST_CASE("Phi-3 with joined projections agrees with Hugging Face") { CheckAny("phi3"); }
 TEST_CASE("Phi-4-mini agrees with Hugging Face, with short and with long factors") {

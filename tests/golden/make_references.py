@@ -38,6 +38,24 @@ FAMILIES = {
     "glm4_moe": dict(SMALL, num_hidden_layers=3, moe_intermediate_size=28, n_routed_experts=8, num_experts_per_tok=3,
                      n_shared_experts=1, n_group=1, topk_group=1, first_k_dense_replace=1, routed_scaling_factor=1.5,
                      attention_bias=True, use_qk_norm=True, partial_rotary_factor=0.4),
+    "glm4": dict(SMALL, rope_parameters=dict(rope_type="default", rope_theta=5000.0, partial_rotary_factor=0.4),
+                 attention_bias=True, pad_token_id=0),
+    "ernie4_5": dict(SMALL, use_bias=False, tie_word_embeddings=True),
+    "ernie4_5_moe": dict(WITHOUT_HEAD_DIM, moe_intermediate_size=28, moe_num_experts=7, moe_k=3, moe_num_shared_experts=2,
+                         moe_layer_start_index=1, moe_layer_interval=2),
+    "cohere": dict(WITHOUT_HEAD_DIM, logit_scale=0.25, tie_word_embeddings=True),
+    "cohere2": dict(WITHOUT_HEAD_DIM, logit_scale=0.25, tie_word_embeddings=True, sliding_window=9,
+                    layer_types=SOME_SLIDE),
+    "starcoder2": dict(WITHOUT_HEAD_DIM, sliding_window=None),
+    "stablelm": dict(WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=5000.0,
+                                                            partial_rotary_factor=0.4), use_qkv_bias=True),
+    "minimax_m2": dict(SMALL, intermediate_size=28, num_local_experts=7, num_experts_per_tok=3,
+                       rope_parameters=dict(rope_type="default", rope_theta=5000.0, partial_rotary_factor=0.4)),
+    "dots1": dict(WITHOUT_HEAD_DIM, num_key_value_heads=6, num_hidden_layers=3, moe_intermediate_size=28,
+                  n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=2, n_group=1, topk_group=1,
+                  first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=None),
+    "hunyuan_v1_dense": dict(SMALL, rope_parameters=dict(rope_type="dynamic", rope_theta=5000.0, alpha=20.0, factor=1.0)),
+    "hunyuan_v1_moe": dict(SMALL, intermediate_size=36, num_experts=7, moe_topk=3),
     # Its text alone, beside an encoder of images that is passed over.
     "qwen3_vl": dict(text_config=dict(SMALL, rope_parameters=dict(
         rope_type="default", rope_theta=5000.0, mrope_section=[2, 2, 1], mrope_interleaved=True)), vision_config=dict(
@@ -60,7 +78,7 @@ def model_of(family, sizes):
                 continue
             # Norms near one, biases of the same order as what they are added to, all else so that layers change rows.
             noise = torch.randn(values.shape, generator=generator)
-            is_norm = "norm" in name and values.dim() == 1
+            is_norm = "norm" in name and values.dim() == 1 and not name.endswith("bias")
             scale = 1.5 / values.shape[-1] ** 0.5 if values.dim() > 1 else 0.2
             values.copy_(1.0 + 0.2 * noise if is_norm else noise * (1.0 if "embed" in name else scale))
     return model

@@ -87,6 +87,19 @@ struct Mixture : LlamaFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
+// Attention beside a feed-forward layer after one LayerNorm without bias, and RoPE of neighbours in a part of each
+// head.
+struct ParallelLayers : LlamaFamily {
+  static constexpr std::string_view kName = "parallel-layers";
+  static constexpr int kModelDim = 44, kFeedForwardDim = 50, kVocabSize = 80;
+  static constexpr int kHeads = 3, kKVHeads = 1, kHeadDim = 20, kRotaryDim = 12;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention, LayerKind::kNopeAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr LayerNorm kNorm = {.epsilon = 1e-5f, .bias = false};
+  static constexpr float kLogitsScaling = 4.0f;
+  static constexpr bool kInterleavedRope = true, kParallelLayers = true, kQKVBias = true, kTiedEmbeddings = true;
+};
+
 // Norms only after layers and of whole projections, layers without RoPE, and a LongRoPE of a part of each head.
 struct NewerAttention : LlamaFamily {
   static constexpr std::string_view kName = "newer-attention";
@@ -298,7 +311,7 @@ struct Latents {
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
 #define SKALD_SMALL_MODELS                                                                                        \
   AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, SharedExperts, \
-      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, OwnTypes
+      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, ParallelLayers, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

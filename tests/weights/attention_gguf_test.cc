@@ -3,6 +3,7 @@
 // Families that are known by their files alone, as llama.cpp's converter writes them, give the recorded answers of
 // their original implementations.
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,7 @@ using nlohmann::json;
 
 struct Family {
   std::string folder, architecture;
-  json more;                         // metadata beside those that all have, without the architecture's name
+  json more;                         // metadata beside those that all have, or null, without the architecture's name
   bool has_post_norm_names = false;  // the converter's name of the norm before feed-forward layers, or after layers
   bool has_rope_pairs = false;
 };
@@ -49,6 +50,7 @@ std::vector<Family> Families() {
   const json slides = {{"attention.sliding_window", 9},
                        {"attention.sliding_window_pattern", {true, true, true, false}}};
   const json experts = {{"expert_count", 7}, {"expert_used_count", 3}};
+  const json layer_norm = {{"attention.layer_norm_rms_epsilon", nullptr}, {"attention.layer_norm_epsilon", 1e-5}};
   const json growing = {{"rope.scaling.original_context_length", 16},
                         {"rope.scaling.yarn_log_multiplier", 1.0},
                         {"attention.temperature_scale", 0.3}};
@@ -56,24 +58,77 @@ std::vector<Family> Families() {
                          {"expert_count", 8},          {"expert_used_count", 3},    {"expert_feed_forward_length", 28},
                          {"expert_shared_count", 1},   {"expert_gating_func", 2},   {"expert_weights_norm", true},
                          {"expert_weights_scale", 1.5}};
-  return {{"olmo3", "olmo2", joined(joined(joined(usual, yarn), slides), {{"attention.head_count_kv", 3}}), true},
-          {"olmoe", "olmoe", joined(joined(usual, experts), {{"feed_forward_length", 28}})},
-          {"seed_oss", "seed_oss", joined(wide, {{"attention.layer_norm_rms_epsilon", 1e-6}}), true},
-          {"exaone4", "exaone4", joined(wide, slides), true},
-          {"arcee", "arcee", joined(wide, yarn), false, true},
-          {"ministral3", "mistral3", joined(joined(wide, yarn), growing), false, true},
-          {"qwen3_vl", "qwen3vl",
-           joined(wide, {{"rope.freq_base", 5000.0},
-                         {"rope.dimension_sections", {2, 2, 1, 0}},
-                         {"n_deepstack_layers", 1},
-                         {"attention.layer_norm_rms_epsilon", 1e-6}})},
-          {"glm4_moe", "glm4moe", joined(wide, sigmoids), true}};
+  return {
+      {"olmo3", "olmo2", joined(joined(joined(usual, yarn), slides), {{"attention.head_count_kv", 3}}), true},
+      {"olmoe", "olmoe", joined(joined(usual, experts), {{"feed_forward_length", 28}})},
+      {"seed_oss", "seed_oss", joined(wide, {{"attention.layer_norm_rms_epsilon", 1e-6}}), true},
+      {"exaone4", "exaone4", joined(wide, slides), true},
+      {"arcee", "arcee", joined(wide, yarn), false, true},
+      {"ministral3", "mistral3", joined(joined(wide, yarn), growing), false, true},
+      {"qwen3_vl", "qwen3vl",
+       joined(wide, {{"rope.freq_base", 5000.0},
+                     {"rope.dimension_sections", {2, 2, 1, 0}},
+                     {"n_deepstack_layers", 1},
+                     {"attention.layer_norm_rms_epsilon", 1e-6}})},
+      {"glm4_moe", "glm4moe", joined(wide, sigmoids), true},
+      {"glm4", "glm4",
+       joined(
+           wide,
+           {{"rope.freq_base", 5000.0}, {"rope.dimension_count", 4}, {"attention.layer_norm_rms_epsilon", 1.5625e-7}})},
+      {"ernie4_5", "ernie4_5", joined(wide, {{"rope.freq_base", 500000.0}})},
+      {"ernie4_5_moe", "ernie4_5-moe",
+       joined(joined(usual, experts), {{"rope.freq_base", 500000.0},
+                                       {"interleave_moe_layer_step", 2},
+                                       {"leading_dense_block_count", 1},
+                                       {"expert_feed_forward_length", 28},
+                                       {"expert_shared_count", 2},
+                                       {"expert_shared_feed_forward_length", 56}})},
+      {"cohere", "command-r", joined(joined(usual, layer_norm), {{"rope.freq_base", 500000.0}, {"logit_scale", 0.25}})},
+      {"cohere2", "cohere2",
+       joined(joined(usual, layer_norm), joined(slides, {{"logit_scale", 0.25}, {"rope.scaling.type", "none"}}))},
+      {"starcoder2", "starcoder2", joined(usual, layer_norm)},
+      {"stablelm", "stablelm",
+       joined(joined(usual, layer_norm),
+              {{"rope.freq_base", 5000.0}, {"rope.dimension_count", 4}, {"use_parallel_residual", true}})},
+      {"minimax_m2", "minimax-m2",
+       joined(joined(wide, experts), {{"feed_forward_length", 28},
+                                      {"expert_feed_forward_length", 28},
+                                      {"rope.freq_base", 5000.0},
+                                      {"rope.dimension_count", 4},
+                                      {"expert_gating_func", 2},
+                                      {"attention.layer_norm_rms_epsilon", 1e-6}})},
+      {"dots1", "dots1",
+       joined(joined(usual, sigmoids), {{"attention.head_count_kv", 6},
+                                        {"rope.dimension_count", nullptr},
+                                        {"expert_shared_count", 2},
+                                        {"attention.layer_norm_rms_epsilon", 1e-6}})},
+      {"hunyuan_v1_dense", "hunyuan-dense",
+       joined(wide, {{"rope.freq_base", 5000.0 * std::pow(20.0, 10.0 / 8.0)},
+                     {"rope.scaling.type", "none"},
+                     {"rope.scaling.factor", 1.0}})},
+      {"hunyuan_v1_moe", "hunyuan-moe",
+       joined(joined(wide, experts), {{"feed_forward_length", 36},
+                                      {"expert_feed_forward_length", 36},
+                                      {"expert_shared_feed_forward_length", 36},
+                                      {"expert_shared_count", 1}})}};
 }
 
 // The converter's tensors of a checkpoint. An encoder of images is a file of its own.
 std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
   const std::pair<const char*, const char*> parts[] = {{"model.language_model.", "model."},
                                                        {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
+                                                       {"mlp.moe_statics.e_score_correction_bias", "exp_probs_b.bias"},
+                                                       {"block_sparse_moe.e_score_correction_bias", "exp_probs_b.bias"},
+                                                       {"mlp.gate.wg.", "ffn_gate_inp."},
+                                                       {"mlp.shared_mlp.gate_proj.", "ffn_gate_shexp."},
+                                                       {"mlp.shared_mlp.up_proj.", "ffn_up_shexp."},
+                                                       {"mlp.shared_mlp.down_proj.", "ffn_down_shexp."},
+                                                       {"post_self_attn_layernorm.", "post_attention_norm."},
+                                                       {"post_mlp_layernorm.", "post_ffw_norm."},
+                                                       {"self_attn.query_layernorm.", "attn_q_norm."},
+                                                       {"self_attn.key_layernorm.", "attn_k_norm."},
+                                                       {"mlp.c_fc.", "ffn_up."},
+                                                       {"mlp.c_proj.", "ffn_down."},
                                                        {"mlp.shared_experts.gate_proj.", "ffn_gate_shexp."},
                                                        {"mlp.shared_experts.up_proj.", "ffn_up_shexp."},
                                                        {"mlp.shared_experts.down_proj.", "ffn_down_shexp."}};
@@ -97,6 +152,9 @@ json MetadataOf(const Family& family) {
   const json common = {{"block_count", 4}, {"attention.layer_norm_rms_epsilon", 1e-5}, {"rope.freq_base", 10000.0}};
   for (const json* values : {&common, &family.more}) {
     for (const auto& [name, value] : values->items()) metadata[family.architecture + "." + name] = value;
+  }
+  for (const auto& [name, value] : family.more.items()) {
+    if (value.is_null()) metadata.erase(family.architecture + "." + name);
   }
   return metadata;
 }

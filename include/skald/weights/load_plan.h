@@ -67,7 +67,7 @@ class LoadPlan {
     Matrix* target;  ///< null if other ranks have it
     size_t cols;
     std::vector<TensorRows> parts;
-    std::vector<size_t> head_dims;  ///< of each part; see Part
+    std::vector<TurnedRows> turned;  ///< of each part
     std::optional<DType> dtype;
     PartitionedRows here;
     const WeightPacker* packer = nullptr;

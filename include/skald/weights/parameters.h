@@ -47,6 +47,7 @@ struct Part {
   std::optional<ExpertIndex> expert = {};  ///< unset: of no expert
   Interleaved interleaved = {};            ///< in tensors whose names say that they are interleaved (Renaming)
   bool transposed = false;                 ///< stored as columns
+  size_t paired = 0;  ///< of each head the first rows, which RoPE turns as neighbours in every file; 0: none
 };
 
 /// A tensor of floats with any number of axes.

@@ -33,9 +33,17 @@ struct TensorRows {
   std::function<std::vector<std::byte>()> gather = {};
 };
 
-/// Returns the bytes of a part's rows in the order of layers, if the file's order differs; else nothing. `head_dim` is
-/// that of the part; 0: nothing in it is rotated.
-std::vector<std::byte> MovedRows(const TensorRows& rows, size_t head_dim);
+/// The rows of a part that RoPE turns: the first `turned` of each head.
+struct TurnedRows {
+  size_t head_dim = 0, turned = 0;  ///< 0: none
+  bool paired = false;              ///< as neighbours in every file, and not only where its names say so
+
+  explicit TurnedRows(const Part& part)
+      : head_dim(part.head_dim), turned(part.paired > 0 ? part.paired : part.head_dim), paired(part.paired > 0) {}
+};
+
+/// Returns the bytes of a part's rows in the order of layers, if the file's order differs; else nothing.
+std::vector<std::byte> MovedRows(const TensorRows& rows, const TurnedRows& turned);
 
 /// Keeps the first complaint. The checkpoint must outlive it; its views are valid as long as it lives.
 class TensorFinder {
@@ -120,7 +128,7 @@ class TensorFinder {
   std::set<std::string_view> PredictingLayers() const;
 
   /// GGUF files leave out axes of one element unless they are the first, and split a vector into its groups, or join
-  /// them.
+  /// them. Elsewhere a vector may be a matrix of one row.
   bool IsOfShape(const TensorView& tensor, std::span<const uint64_t> shape) const;
 
   /// Whether the first shape is that of a matrix whose rows, one after the other, are the vector of the second.

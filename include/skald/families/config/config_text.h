@@ -178,6 +178,8 @@ inline void AddAttention(const ShortForm& a, auto& expressions, Members& members
   members.AddUnless(false, "kAttentionOutputBias", a.attention_output_bias);
   members.AddUnless(false, "kQKNorm", a.qk_norm);
   members.AddUnless(false, "kQKProjectionNorm", a.qk_projection_norm);
+  members.AddUnless(false, "kNormAfterRope", a.norm_after_rope);
+  members.AddUnless(false, "kInterleavedRope", a.interleaved_rope);
 }
 
 /// Sizes of recurrent layers. Kinds that have a member in common agree on it, or there would be no short form.
@@ -209,6 +211,7 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
   }
   if (a.feed_forward) members.AddExpression("auto", "kFeedForward", expressions.Of(*a.feed_forward));
   members.AddUnless(false, "kSharedFeedForward", a.shared_feed_forward);
+  members.AddUnless(false, "kParallelLayers", a.parallel_layers);
   if (std::ranges::any_of(a.layers, IsAttention)) AddAttention(a, expressions, members);
   AddRecurrence(a, members);
 }

@@ -10,16 +10,17 @@
 //
 // In the short form every Config gives kName, kModelDim, kVocabSize, kLayers, kTiedEmbeddings, kNormEpsilon.
 //   Optional: kFinalSoftcap, kPreNorms, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale,
-//   kEmbeddingMultiplier, kResidualMultiplier, kLogitsScaling; and kModelType, the "model_type" of Hugging Face's
-//   config.json, by which find_named.h recognises checkpoints. kNorm, a LayerNorm or a norm of your own, takes the
-//   place of kNormEpsilon and kUnitOffsetNorms.
+//   kEmbeddingMultiplier, kResidualMultiplier, kLogitsScaling, kParallelLayers; and kModelType, the "model_type" of
+//   Hugging Face's config.json, by which find_named.h recognises checkpoints. kNorm, a LayerNorm or a norm of your own,
+//   takes the place of kNormEpsilon and kUnitOffsetNorms.
 // With gated feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
 //   Or kFeedForward, a layer of any type: FeedForward, which has no gate, MixtureOfExperts, or one of your own; and
 //   then kDenseLayers, a std::array of the numbers of layers that have kFeedForwardDim and kActivation all the same, or
 //   kSharedFeedForward, true where every layer has both side by side.
 // With attention layers: kHeads, kKVHeads, kHeadDim, and kRope unless all are kNopeAttention; with sliding ones
 //   kWindow. Optional: kSlidingRope, kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias,
-//   kQKNorm, kQKProjectionNorm; kRopeFactors and kShortRopeFactors, each a std::array, are those of kRope.
+//   kQKNorm, kNormAfterRope, kQKProjectionNorm, kInterleavedRope; kRopeFactors and kShortRopeFactors, each a
+//   std::array, are those of kRope.
 // With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
 //   kTimeStepRank, kMamba2 needs kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups. Optional for
 //   kMamba2: kTimeStepLimit, a std::array of the two bounds that time steps are clamped to.
@@ -119,6 +120,7 @@ constexpr void ReadSizes(ShortForm& a) {
   if constexpr (requires { C::kFeedForwardDim; }) a.feed_forward_dim = C::kFeedForwardDim;
   if constexpr (requires { C::kFeedForward; }) a.feed_forward.emplace(C::kFeedForward);
   if constexpr (requires { C::kSharedFeedForward; }) a.shared_feed_forward = C::kSharedFeedForward;
+  if constexpr (requires { C::kParallelLayers; }) a.parallel_layers = C::kParallelLayers;
   if constexpr (requires { C::kDenseLayers; })
     a.dense_layers.assign(std::begin(C::kDenseLayers), std::end(C::kDenseLayers));
   if constexpr (requires { C::kActivation; }) a.activation = C::kActivation;
@@ -146,6 +148,8 @@ constexpr void ReadAttention(ShortForm& a) {
   if constexpr (requires { C::kAttentionOutputBias; }) a.attention_output_bias = C::kAttentionOutputBias;
   if constexpr (requires { C::kQKNorm; }) a.qk_norm = C::kQKNorm;
   if constexpr (requires { C::kQKProjectionNorm; }) a.qk_projection_norm = C::kQKProjectionNorm;
+  if constexpr (requires { C::kNormAfterRope; }) a.norm_after_rope = C::kNormAfterRope;
+  if constexpr (requires { C::kInterleavedRope; }) a.interleaved_rope = C::kInterleavedRope;
 }
 
 template <class C>

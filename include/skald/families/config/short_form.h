@@ -66,6 +66,9 @@ struct ShortForm {
   bool feed_forward_bias = false;              ///< of all projections of feed-forward layers
   bool qk_norm = false;                        ///< a norm of each query and key head, before RoPE
   bool qk_projection_norm = false;             ///< a norm of all query heads as one, and of all key heads
+  bool norm_after_rope = false;                ///< qk_norm is after RoPE
+  bool interleaved_rope = false;               ///< RoPE turns neighbours in each head
+  bool parallel_layers = false;                ///< a mixer and its feed-forward layer side by side, after one norm
   bool pre_norms = true;                       ///< a norm before each mixer and each feed-forward layer
   bool post_norms = false;                     ///< a norm after each, before its output is added
   bool unit_offset_norms = false;              ///< norms multiply by one plus their parameter
@@ -114,7 +117,9 @@ constexpr Attention AttentionOf(const ShortForm& a, LayerKind kind) {
                          .query_pre_scale = a.query_pre_scale,
                          .softcap = a.attention_softcap,
                          .qkv_bias = a.qkv_bias,
-                         .output_bias = a.attention_output_bias};
+                         .output_bias = a.attention_output_bias,
+                         .interleaved_rope = a.interleaved_rope && kind != LayerKind::kNopeAttention,
+                         .norm_after_rope = a.norm_after_rope};
   if (kind == LayerKind::kNopeAttention) {
     attention.rotary_dim = 0;
   } else if (slides && a.sliding_rope) {
@@ -147,7 +152,8 @@ constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
 
 }  // namespace internal
 
-/// Returns the model of `a`: for each layer a block of its mixer, then one of its feed-forward layer if it has one.
+/// Returns the model of `a`: for each layer a block of its mixer, then one of its feed-forward layer if it has one, or
+/// one block of both.
 constexpr ModelSpec Expand(const ShortForm& a) {
   const NormSpec norm = internal::NormOf(a);
   std::optional<NormSpec> pre_norm, post_norm;
@@ -165,9 +171,10 @@ constexpr ModelSpec Expand(const ShortForm& a) {
   for (uint32_t i = 0; i < a.layers.size(); ++i) {
     Block mixer = {.number = i, .norm = pre_norm, .post_norm = post_norm, .residual_multiplier = a.residual_multiplier};
     mixer.layers.push_back(internal::MixerOf(a, a.layers[i]));
-    spec.blocks.push_back(mixer);
     const std::optional<LayerSpec> feed_forward_layer = internal::FeedForwardLayerOf(a, i);
-    if (!feed_forward_layer) continue;
+    if (feed_forward_layer && a.parallel_layers) mixer.layers.push_back(*feed_forward_layer);
+    spec.blocks.push_back(mixer);
+    if (!feed_forward_layer || a.parallel_layers) continue;
     Block feed_forward = {.number = i,
                           .norm = pre_norm,
                           .norm_name = a.post_norms ? "pre_feedforward_layernorm" : "feed_forward_norm",

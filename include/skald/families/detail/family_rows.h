@@ -9,20 +9,26 @@
 #include <array>
 
 #include "skald/families/arcee/detail/family.h"
+#include "skald/families/cohere/detail/family.h"
 #include "skald/families/deepseek_v3/detail/family.h"
+#include "skald/families/dots1/detail/family.h"
+#include "skald/families/ernie4_5/detail/family.h"
 #include "skald/families/exaone4/detail/family.h"
 #include "skald/families/falcon_h1/detail/family.h"
 #include "skald/families/gemma/detail/family.h"
 #include "skald/families/gemma2/detail/family.h"
 #include "skald/families/gemma3/detail/family.h"
 #include "skald/families/gemma4/detail/family.h"
+#include "skald/families/glm4/detail/family.h"
 #include "skald/families/glm4_moe/detail/family.h"
 #include "skald/families/gpt_oss/detail/family.h"
 #include "skald/families/granite4/detail/family.h"
+#include "skald/families/hunyuan/detail/family.h"
 #include "skald/families/lfm2/detail/family.h"
 #include "skald/families/llama/detail/family.h"
 #include "skald/families/mamba/detail/family.h"
 #include "skald/families/mamba2/detail/family.h"
+#include "skald/families/minimax_m2/detail/family.h"
 #include "skald/families/ministral3/detail/family.h"
 #include "skald/families/mistral/detail/family.h"
 #include "skald/families/nemotron_h/detail/family.h"
@@ -38,6 +44,8 @@
 #include "skald/families/rwkv7/detail/family.h"
 #include "skald/families/seed_oss/detail/family.h"
 #include "skald/families/smollm3/detail/family.h"
+#include "skald/families/stablelm/detail/family.h"
+#include "skald/families/starcoder2/detail/family.h"
 
 namespace skald::internal {
 
@@ -50,7 +58,8 @@ struct RowTypes {
 using FamilyRows = RowTypes<LlamaRow, MistralRow, Ministral3Row, Qwen2Row, Qwen3Row, Olmo2Row, Olmo3Row, OlmoeRow,
                             SmolLM3Row, Phi3Row, SeedOssRow, Exaone4Row, ArceeRow, GemmaRow, Gemma2Row, Gemma3Row,
                             RecurrentGemmaRow, MambaRow, Mamba2Row, Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow,
-                            FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row, DeepSeekV3Row, Glm4MoeRow>;
+                            FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row, DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row,
+                            CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row, Dots1Row, HunyuanRow>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

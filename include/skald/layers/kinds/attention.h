@@ -56,6 +56,10 @@ struct Attention {
   /// attention stays sharp in long texts (arXiv:2501.19399, as Llama 4 has it). Both 0: they are not.
   float query_growth = 0.0f;
   int query_growth_context = 0;  ///< see query_growth
+  /// RoPE turns neighbours in each head, not elements half of rotary_dim apart. Loading moves neighbours apart, so it
+  /// computes the same, and what observers see of queries and keys is in that order.
+  bool interleaved_rope = false;
+  bool norm_after_rope = false;  ///< head_norm is after RoPE, not before it
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -81,6 +85,8 @@ struct Attention {
     VisitUnless(-1, "shared_layer", self.shared_layer, visit);
     VisitUnless(0.0f, "query_growth", self.query_growth, visit);
     VisitUnless(0, "query_growth_context", self.query_growth_context, visit);
+    VisitUnless(false, "interleaved_rope", self.interleaved_rope, visit);
+    VisitUnless(false, "norm_after_rope", self.norm_after_rope, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -115,6 +121,10 @@ struct Attention {
     }
     if (keys_as_values && qkv_bias) return "Keys that are values too must have no bias.";
     if (head_norm && projection_norm) return "kQKNorm and kQKProjectionNorm exclude each other.";
+    if (norm_after_rope && !head_norm) return "Without norms of heads there is none after RoPE.";
+    if (interleaved_rope && (rotary_dim == 0 || output_gate || head_norm || projection_norm)) {
+      return "RoPE of neighbours needs elements that it turns, and queries and keys without norms or gates.";
+    }
     for (const auto* norm : {&head_norm, &projection_norm, &value_norm}) {
       if (!*norm) continue;
       if (const char* why = (*norm)->WhyImpossible()) return why;
@@ -188,6 +198,8 @@ struct Attention {
 
   /// In files a head's gates come after its queries.
   void AddGatedParts(size_t begin, size_t turned, std::vector<Part>& parts) const;
+
+  void NormalizeQueriesAndKeys(const Weights& weights, const LayerRun& run, Rows queries, Rows keys) const;
 
   void NormalizeHeads(const NormSpec& norm, const NormWeights& weights, int count, const LayerRun& run,
                       Rows rows) const;

@@ -81,9 +81,7 @@ struct MixtureOfExperts {
   constexpr const char* WhyImpossible() const {
     if (experts <= 0 || width <= 0) return "A mixture of experts must have experts, of a positive width.";
     if (chosen <= 0 || chosen > experts) return "The experts chosen for a row must be 1 to all that there are.";
-    if (!sigmoid && (selection_bias || groups != 1)) {
-      return "Experts with a selection bias or in groups must be weighed by sigmoids.";
-    }
+    if (!sigmoid && groups != 1) return "Experts in groups must be weighed by sigmoids.";
     if (groups <= 0 || experts % groups != 0) return "Groups of experts must be of the same size.";
     if (chosen_groups <= 0 || chosen_groups > groups) {
       return "The groups that experts are chosen from must be 1 to all that there are.";

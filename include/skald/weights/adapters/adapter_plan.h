@@ -194,7 +194,7 @@ class AdapterPlan {
     const auto own_rank = static_cast<size_t>(part.pair->rank());
     const TensorRows rows = finder_.RequireRows(*part.part, part.place, own_rank);
     if (!finder_.status()) return finder_.status();
-    const std::vector<std::byte> moved = MovedRows(rows, part.part->head_dim);
+    const std::vector<std::byte> moved = MovedRows(rows, TurnedRows(*part.part));
     std::vector<float> values;
     AppendFloats(moved.empty() ? rows.view->bytes.data() : moved.data(), *rows.view->dtype, part.part->rows * own_rank,
                  values);

@@ -61,7 +61,7 @@ SKALD_INLINE void LoadPlan::AddRows(const MatrixParameter& parameter, Partitione
   const auto places = finder_.PlacesOf(parameter.parts, layer, [](const Part& part) { return part.rows; });
   for (size_t i = 0; i < places.size(); ++i) {
     step.parts.push_back(finder_.RequireRows(parameter.parts[i], places[i], parameter.cols));
-    step.head_dims.push_back(parameter.parts[i].head_dim);
+    step.turned.emplace_back(parameter.parts[i]);
   }
   matrices_.push_back(std::move(step));
 }
@@ -145,7 +145,7 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
   std::vector<std::vector<std::byte>> moved(step.parts.size());  // rows that cannot be used in place
   for (size_t i = 0; i < step.parts.size(); ++i) {
     const TensorView& tensor = *step.parts[i].view;
-    moved[i] = MovedRows(step.parts[i], step.head_dims[i]);
+    moved[i] = MovedRows(step.parts[i], step.turned[i]);
     const std::byte* const bytes = moved[i].empty() ? tensor.bytes.data() : moved[i].data();
     whole.push_back({bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});
   }

@@ -7,8 +7,12 @@
 
 #include "skald/weights/parameters.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "skald/base/inline.h"
 #include "skald/base/text/message.h"
+#include "skald/weights/packing/detail/rope_rows.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/types/matrix_bytes.h"
 
@@ -51,6 +55,22 @@ SKALD_INLINE void ParameterList::AddArray(std::vector<float>& target, std::vecto
   Add(VectorParameter{&target, std::move(parts), random, std::move(convert), false, std::move(axes)});
 }
 
+namespace internal {
+
+/// Moves what RoPE turns as neighbours in each head apart, as the rows of matrices are moved.
+inline void MovePairsApart(const std::vector<Part>& parts, std::vector<float>& values) {
+  size_t begin = 0;
+  for (const Part& part : parts) {
+    const auto here = std::as_bytes(std::span(values).subspan(begin, part.rows));
+    begin += part.rows;
+    if (part.paired == 0) continue;
+    const std::vector<std::byte> moved = WithRopePairsApart(here, part.rows, part.head_dim, part.paired);
+    std::memcpy(values.data() + begin - part.rows, moved.data(), moved.size());
+  }
+}
+
+}  // namespace internal
+
 SKALD_INLINE void ParameterList::AddVector(std::vector<float>& target, const std::vector<Part>& parts,
                                            RandomRange random) {
   std::vector<ArrayPart> arrays;
@@ -59,7 +79,11 @@ SKALD_INLINE void ParameterList::AddVector(std::vector<float>& target, const std
     arrays.push_back({part.name, {part.rows}, part.expert});
     axes.push_back(part.rows);
   }
-  AddArray(target, std::move(arrays), random, {}, std::move(axes));
+  Conversion convert;
+  if (std::ranges::any_of(parts, [](const Part& part) { return part.paired > 0; })) {
+    convert = [parts](std::vector<float>& values) { internal::MovePairsApart(parts, values); };
+  }
+  AddArray(target, std::move(arrays), random, std::move(convert), std::move(axes));
 }
 
 SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string_view name, Axis size,

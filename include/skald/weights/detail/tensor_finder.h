@@ -22,10 +22,12 @@ namespace skald {
 
 namespace internal {
 
-SKALD_INLINE std::vector<std::byte> MovedRows(const TensorRows& rows, size_t head_dim) {
-  if (rows.gather) return rows.gather();
-  if (!rows.view->rope_pairs_adjacent || head_dim == 0) return {};
-  return WithRopePairsApart(rows.view->bytes, static_cast<size_t>(rows.view->shape[0]), head_dim);
+SKALD_INLINE std::vector<std::byte> MovedRows(const TensorRows& rows, const TurnedRows& turned) {
+  const std::vector<std::byte> gathered = rows.gather ? rows.gather() : std::vector<std::byte>();
+  const bool are_neighbours = turned.paired || (!rows.gather && rows.view->rope_pairs_adjacent);
+  if (!are_neighbours || turned.turned == 0) return gathered;
+  const std::span<const std::byte> bytes = rows.gather ? std::span<const std::byte>(gathered) : rows.view->bytes;
+  return WithRopePairsApart(bytes, static_cast<size_t>(rows.view->shape[0]), turned.head_dim, turned.turned);
 }
 
 SKALD_INLINE TensorFinder::TensorFinder(const Checkpoint& checkpoint, const TensorNames& names)
@@ -137,7 +139,9 @@ SKALD_INLINE std::set<std::string_view> TensorFinder::PredictingLayers() const {
 
 SKALD_INLINE bool TensorFinder::IsOfShape(const TensorView& tensor, std::span<const uint64_t> shape) const {
   if (std::ranges::equal(tensor.shape, shape)) return true;
-  if (checkpoint_.gguf() == nullptr) return false;
+  if (checkpoint_.gguf() == nullptr) {
+    return shape.size() == 1 && tensor.shape.size() == 2 && tensor.shape[0] == 1 && tensor.shape[1] == shape[0];
+  }
   const auto long_axes = [](std::span<const uint64_t> axes) {
     std::vector<uint64_t> result(axes.begin(), axes.end());
     std::erase(result, 1);

@@ -107,7 +107,8 @@ inline constexpr std::string_view kOtherParts[] = {"vision_tower.",
                                                    "model.embed_vision.",
                                                    "model.embed_audio.",
                                                    "mtp.",
-                                                   "model.mtp."};
+                                                   "model.mtp.",
+                                                   "model.mtp_"};
 
 bool IsOfOtherPart(std::string_view name);
 

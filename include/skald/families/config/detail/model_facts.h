@@ -226,6 +226,15 @@ inline bool HasPostNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
 }
 
+// Whether a mixer and a feed-forward layer are side by side.
+inline bool HasParallelLayers(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.blocks, [](const Block& block) {
+    const auto is_mixer = [](const LayerSpec& layer) { return MixerName(layer).has_value(); };
+    const auto mixers = std::ranges::count_if(block.layers, is_mixer);
+    return mixers > 0 && static_cast<size_t>(mixers) < block.layers.size();
+  });
+}
+
 // The properties of the final norm, which most models share with all norms; the standard if it is of another type.
 template <Norm N, auto kMember>
 std::string FinalNorm(const ModelSpec& spec) {
@@ -358,6 +367,9 @@ inline constexpr ModelFact kModelFacts[] = {
        return FactOf(LayersThat(s, Is<Attention>), "false",
                      [](const LayerSpec& layer) { return Text(layer.As<Attention>()->projection_norm.has_value()); });
      }},
+    {"kNormAfterRope", Member<Attention, &Attention::norm_after_rope>},
+    {"kInterleavedRope", Member<Attention, &Attention::interleaved_rope>},
+    {"kParallelLayers", [](const ModelSpec& s) { return Text(HasParallelLayers(s)); }},
     {"kPreNorms", [](const ModelSpec& s) { return Text(HasPreNorms(s)); }},
     {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},
     {"kUnitOffsetNorms", FinalNorm<RmsNorm, &RmsNorm::unit_offset>},

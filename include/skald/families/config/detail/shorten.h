@@ -46,6 +46,8 @@ inline void TakeAttention(const Attention& layer, ShortForm& a) {
   a.attention_output_bias = layer.output_bias;
   a.qk_norm = layer.head_norm.has_value();
   a.qk_projection_norm = layer.projection_norm.has_value();
+  a.norm_after_rope = layer.norm_after_rope;
+  a.interleaved_rope |= layer.interleaved_rope;
 }
 
 inline void TakeLayer(const LayerSpec& layer, ShortForm& a) {
@@ -95,7 +97,9 @@ SKALD_INLINE std::optional<ShortForm> Shorten(const ModelSpec& spec) {
     a.pre_norms = block.norm.has_value();
     a.post_norms = block.post_norm.has_value();
     a.residual_multiplier = block.residual_multiplier;
-    a.shared_feed_forward |= block.layers.size() > 1;
+    const bool has_mixer = !block.layers.empty() && block.layers.front().As<Attention>() != nullptr;
+    a.parallel_layers |= block.layers.size() > 1 && has_mixer;
+    a.shared_feed_forward |= block.layers.size() > 1 && !has_mixer;
     for (const LayerSpec& layer : block.layers) internal::TakeLayer(layer, a);
   }
   // One RoPE for all is not a sliding one.

@@ -91,6 +91,17 @@ inline LayerFlags ReadDenseLayers(const JsonFields& fields, int standard) {
 }
 
 // Reads a model; `sizes` hold what its family takes for granted.
+// Gives a model of the short form DeepSeek-V3's experts in all but its first layers.
+inline void AddDeepSeekV3Experts(const JsonFields& fields, int standard_dense_layers, ShortForm& a) {
+  MixtureOfExperts experts = DeepSeekV3Experts();
+  ReadDeepSeekV3Experts(fields, experts);
+  a.feed_forward = experts;
+  const LayerFlags dense = ReadDenseLayers(fields, standard_dense_layers);
+  for (uint32_t i = 0; i < dense.size(); ++i) {
+    if (dense[i]) a.dense_layers.push_back(i);
+  }
+}
+
 inline ModelSpec ReadDeepSeekV3Spec(const JsonFields& fields, DeepSeekV3Sizes sizes, int standard_dense_layers) {
   fields.Expect("hidden_act", "silu");
   sizes.model_dim = fields.Size("hidden_size");
@@ -166,6 +177,14 @@ inline void ReadGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, Mix
 
 // One architecture for both families, which no value tells apart: of all published models those of GLM alone have a
 // RoPE without scaling.
+inline void AddGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, ShortForm& a) {
+  MixtureOfExperts experts = DeepSeekV3Experts();
+  ReadGgufDeepSeekV3Experts(fields, is_glm, experts);
+  a.feed_forward = experts;
+  const int dense = fields.Integer("leading_dense_block_count", 0, static_cast<int>(a.layers.size()), 0);
+  for (int i = 0; i < dense; ++i) a.dense_layers.push_back(static_cast<uint32_t>(i));
+}
+
 inline DescribedModel ReadDeepSeek2Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
   DeepSeekV3Sizes sizes = {.model_dim = fields.Size("embedding_length"),
                            .vocab_size = facts.vocab_size,

@@ -14,7 +14,8 @@
 namespace skald::internal {
 
 inline FamilyRules GemmaRules() {
-  return {.implied = ShortFormOf<GemmaFamily>(), .head_dim = 256, .reads_attention_bias = true};
+  return {
+      .implied = ShortFormOf<GemmaFamily>(), .head_dim = 256, .reads_attention_bias = true, .gelu_means_tanh = true};
 }
 
 inline constexpr PassedFields kGemmaPassedJson[] = {

@@ -20,6 +20,7 @@ inline FamilyRules Gemma2Rules() {
           .head_dim = 256,
           .reads_attention_bias = true,
           .reads_caps = true,
+          .gelu_means_tanh = true,
           .gguf_window = 4096,
           .largest_layers = 46};
 }

@@ -23,6 +23,7 @@ inline FamilyRules Gemma3Rules() {
           .head_dim = 256,
           .reads_attention_bias = true,
           .reads_caps = true,
+          .gelu_means_tanh = true,
           .largest_layers = 62};
 }
 

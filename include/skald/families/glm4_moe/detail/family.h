@@ -5,7 +5,6 @@
 #ifndef SKALD_FAMILIES_GLM4_MOE_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_GLM4_MOE_DETAIL_FAMILY_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "skald/families/config/model_config.h"
@@ -25,13 +24,7 @@ inline TextModel ReadGlm4Moe(const JsonFields& fields) {
   ShortForm a = ReadTransformer(fields, Glm4MoeRules());
   a.qkv_bias = fields.Flag("attention_bias", false);
   a.qk_norm = fields.Flag("use_qk_norm", false);
-  MixtureOfExperts experts = DeepSeekV3Experts();
-  ReadDeepSeekV3Experts(fields, experts);
-  a.feed_forward = experts;
-  const LayerFlags dense = ReadDenseLayers(fields, 1);
-  for (uint32_t i = 0; i < dense.size(); ++i) {
-    if (dense[i]) a.dense_layers.push_back(i);
-  }
+  AddDeepSeekV3Experts(fields, /*standard_dense_layers=*/1, a);
   return a;
 }
 
@@ -41,11 +34,7 @@ inline std::vector<DescribedModel> ReadGlm4MoeGguf(const JsonFields& fields, con
   ShortForm a = ReadGgufModel(fields, rules, facts);
   a.qkv_bias = facts.has_query_bias;
   a.qk_norm = facts.has_query_norm;
-  MixtureOfExperts experts = DeepSeekV3Experts();
-  ReadGgufDeepSeekV3Experts(fields, /*is_glm=*/true, experts);
-  a.feed_forward = experts;
-  const int dense = fields.Integer("leading_dense_block_count", 0, static_cast<int>(a.layers.size()), 0);
-  for (int i = 0; i < dense; ++i) a.dense_layers.push_back(static_cast<uint32_t>(i));
+  AddGgufDeepSeekV3Experts(fields, /*is_glm=*/true, a);
   return {{a.model_type, Expand(a)}};
 }
 

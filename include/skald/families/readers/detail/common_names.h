@@ -24,6 +24,8 @@ inline constexpr Renaming kFolderNames[] = {{"feed_forward_norm.", "post_attenti
                                             {"self_attn.q_proj.", "self_attn.q_proj."},
                                             {"self_attn.k_proj.", "self_attn.k_proj."},
                                             {"self_attn.v_proj.", "self_attn.v_proj."},
+                                            {"self_attn.q_norm.", "self_attn.q_norm."},
+                                            {"self_attn.k_norm.", "self_attn.k_norm."},
                                             {"mlp.gate_proj.", "mlp.gate_proj."},
                                             {"mlp.up_proj.", "mlp.up_proj."},
                                             {"mlp.down_proj.", "mlp.down_proj."},

@@ -6,6 +6,7 @@
 #ifndef SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_ROPE_H_
 #define SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_ROPE_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/base/mathematics/portable_log.h"
+#include "skald/base/mathematics/portable_pow.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/readers/detail/model_fields.h"
@@ -24,6 +26,7 @@ namespace skald::internal {
 struct RopeContext {
   const JsonFields& fields;  // of the whole model
   int rotary_dim;
+  bool reads_ntk_alpha = false;  // the type "dynamic" with "alpha" is another base, the same at every length
 };
 
 // Reads the lists of factors and what else decides on a LongRoPE. Newer files have original_max_position_embeddings
@@ -71,6 +74,12 @@ inline void ReadYarn(const JsonFields& fields, const RopeContext& context, RopeS
   rope.attention_factor = static_cast<float>(fields.Positive("attention_factor", attention_factor));
 }
 
+// Stretches the base by `alpha`. (https://github.com/Tencent-Hunyuan/Hunyuan-A13B)
+inline double WithNtkAlpha(double base, double alpha, int rotary_dim) {
+  const double power = static_cast<double>(rotary_dim) / static_cast<double>(std::max(1, rotary_dim - 2));
+  return base * PortablePow(alpha, power);
+}
+
 // Reads a RoPE from the object that holds its type and the parameters of that type, and sometimes its base.
 inline RopeSpec ReadRope(const JsonFields& fields, const RopeContext& context, double base) {
   RopeSpec rope = {.base = fields.Positive("rope_theta", base)};
@@ -83,6 +92,10 @@ inline RopeSpec ReadRope(const JsonFields& fields, const RopeContext& context, d
   }
   if (type == NameOf(RopeScaling::kYarn)) {
     ReadYarn(fields, context, rope);
+    return rope;
+  }
+  if (type == "dynamic" && context.reads_ntk_alpha) {
+    rope.base = WithNtkAlpha(rope.base, fields.Positive("alpha"), context.rotary_dim);
     return rope;
   }
   if (type == NameOf(RopeScaling::kLinear)) {
@@ -115,7 +128,8 @@ inline double ReadRotaryFactor(const JsonFields& fields, bool may_be_partial, do
 // "rope_scaling" and, for the sliding layers, "rope_local_base_freq"; version 5 has "rope_parameters" with
 // all of it, in families with two RoPEs as one object for each of the layer types. `rotary_part` of each head is turned
 // where files do not say.
-inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& a, double rotary_part = 1.0) {
+inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& a, double rotary_part = 1.0,
+                      bool reads_ntk_alpha = false) {
   double rotary_factor = ReadRotaryFactor(fields, may_be_partial, rotary_part);
   const double base = fields.Positive("rope_theta", a.rope.base);
   std::optional<JsonFields> full = fields.Object("rope_scaling");
@@ -129,7 +143,7 @@ inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& 
     if (*rope) rotary_factor = ReadRotaryFactor(**rope, may_be_partial, rotary_factor);
   }
   a.rotary_dim = static_cast<int>(rotary_factor * a.head_dim);
-  const RopeContext context = {fields, a.rotary_dim};
+  const RopeContext context = {fields, a.rotary_dim, reads_ntk_alpha};
   a.rope = full ? ReadRope(*full, context, base) : RopeSpec{.base = base};
   if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope_local_base_freq", a.sliding_rope->base);
   if (sliding) a.sliding_rope = ReadRope(*sliding, context, a.sliding_rope.value_or(a.rope).base);

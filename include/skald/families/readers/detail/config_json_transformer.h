@@ -21,6 +21,8 @@
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/layers/kinds/feed_forward.h"
+#include "skald/layers/norms/layer_norm.h"
 
 namespace skald::internal {
 
@@ -50,6 +52,11 @@ struct FamilyRules {
   int nth_without_rope = 0;        // 0: all layers have one
   bool may_rotate_partly = false;  // whether RoPE may turn a part of each head
   double rotary_part = 1.0;        // that it turns where files do not say
+  bool reads_ntk_alpha = false;    // of RoPEs of type "dynamic" (RopeContext)
+  const char* norm_epsilon = "rms_norm_eps";
+  double standard_epsilon = 0.0;  // where absent; 0: it must be there
+  bool gelu_means_tanh = false;   // as Gemma's first files had it
+  bool gated = true;              // false: feed-forward layers are FeedForward
   // Of GGUF files, which leave them out: the window of kAllButNth, and the layers of the largest published model, if
   // what its scores are divided by is another rule than the others'.
   std::optional<int> gguf_window = {};
@@ -110,13 +117,14 @@ inline void ReadLayers(const JsonFields& fields, const FamilyRules& family, Shor
   fields.Expect("sliding_window_size", a.window);  // an older version's name for it, beside
 }
 
-inline Activation ReadActivation(const JsonFields& fields, Activation standard) {
+inline Activation ReadActivation(const JsonFields& fields, Activation standard, bool gelu_means_tanh) {
   // Gemma's first files gave "hidden_act" as "gelu" for models trained with the tanh form. The field that
   // replaced it there, "hidden_activation", means what it says.
   const bool newer = fields.Find("hidden_activation") != nullptr;
   const char* name = newer ? "hidden_activation" : "hidden_act";
   const std::string value = fields.String(name, NameOf(standard));
-  if (value == NameOf(Activation::kGeluErf) && !newer && standard == Activation::kGeluTanh) return standard;
+  if (value == NameOf(Activation::kGeluErf) && !newer && gelu_means_tanh) return Activation::kGeluTanh;
+  if (value == "gelu_new") return Activation::kGeluTanh;
   for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, standard}) {
     if (value != NameOf(activation)) continue;
     if (newer && standard != Activation::kGeluTanh) fields.Expect("hidden_act", value);
@@ -150,6 +158,26 @@ inline void ReadCaps(const JsonFields& fields, const FamilyRules& family, ShortF
   a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
 }
 
+// Gives the family's norms their epsilon.
+inline void SetNormEpsilon(float epsilon, ShortForm& a) {
+  const auto* const found = a.norm ? a.norm->As<LayerNorm>() : nullptr;
+  if (found == nullptr) {
+    a.norm_epsilon = epsilon;
+  } else {
+    LayerNorm norm = *found;
+    norm.epsilon = epsilon;
+    a.norm = norm;
+  }
+}
+
+// Takes the gates from feed-forward layers, unless they are of another type.
+inline void TakeGates(const FamilyRules& family, ShortForm& a) {
+  if (family.gated) return;
+  a.feed_forward = FeedForward{.width = a.feed_forward_dim, .activation = a.activation, .bias = a.feed_forward_bias};
+  a.feed_forward_dim = 0;
+  a.feed_forward_bias = false;
+}
+
 inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& family) {
   fields.Expect("use_bidirectional_attention", false);
   ShortForm a = family.implied;
@@ -165,13 +193,15 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
     fields.Expect("use_sliding_window", false);
     ReadLayersWithoutRope(fields, family.nth_without_rope, a);
   }
-  ReadRopes(fields, family.may_rotate_partly, a, family.rotary_part);
-  a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps"));
-  a.activation = ReadActivation(fields, a.activation);
+  ReadRopes(fields, family.may_rotate_partly, a, family.rotary_part, family.reads_ntk_alpha);
+  const auto epsilon = family.standard_epsilon > 0.0 ? std::optional(family.standard_epsilon) : std::nullopt;
+  SetNormEpsilon(static_cast<float>(fields.Positive(family.norm_epsilon, epsilon)), a);
+  a.activation = ReadActivation(fields, a.activation, family.gelu_means_tanh);
   ReadCaps(fields, family, a);
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
   ReadBiases(fields, family, a);
   ReadJsonExperts(fields, family.experts, a);
+  TakeGates(family, a);
   return a;
 }
 

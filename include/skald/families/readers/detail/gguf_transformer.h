@@ -104,7 +104,8 @@ inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& fami
   if (family.layers == LayerRule::kAllIfGiven) a.window = ReadGgufWindow(fields);
   a.rope = ReadGgufRope(fields, facts, static_cast<size_t>(a.rotary_dim));
   if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope.freq_base_swa", a.sliding_rope->base);
-  a.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
+  const char* const epsilon = a.norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+  SetNormEpsilon(static_cast<float>(fields.Positive(epsilon)), a);
   a.query_pre_scale = ReadGgufQueryPreScale(fields, family, a);
   if (family.reads_caps) {
     a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
@@ -112,6 +113,7 @@ inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& fami
   }
   a.tied_embeddings = !facts.has_head;
   ReadGgufExperts(fields, family.experts, a);
+  TakeGates(family, a);
   return a;
 }
 

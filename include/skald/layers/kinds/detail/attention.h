@@ -19,12 +19,14 @@ namespace skald {
 SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
   const auto head = static_cast<size_t>(head_dim);
   const Axis q = QueryHeads(head), kv = KVHeads(head);
+  const size_t paired = interleaved_rope ? static_cast<size_t>(rotary_dim) : 0;
   std::vector<Part> projections;
   if (output_gate)
     AddGatedParts(0, head, projections);
   else
-    projections.push_back({"self_attn.q_proj.weight", q, head});
-  if (!shares()) projections.push_back({"self_attn.k_proj.weight", kv, head});
+    projections.push_back({.name = "self_attn.q_proj.weight", .rows = q, .head_dim = head, .paired = paired});
+  if (!shares())
+    projections.push_back({.name = "self_attn.k_proj.weight", .rows = kv, .head_dim = head, .paired = paired});
   if (!shares() && !keys_as_values) projections.push_back({"self_attn.v_proj.weight", kv});
   if (output_gate) AddGatedParts(head, 0, projections);
   std::vector<Axis> rows = {q};
@@ -33,8 +35,9 @@ SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, 
   if (output_gate) rows.push_back(q);
   list.AddMatrix(weights.qkv, model_dim, std::move(projections), std::move(rows));
   if (qkv_bias) {
-    list.AddVector(weights.qkv_bias,
-                   {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
+    list.AddVector(weights.qkv_bias, {{.name = "self_attn.q_proj.bias", .rows = q, .head_dim = head, .paired = paired},
+                                      {.name = "self_attn.k_proj.bias", .rows = kv, .head_dim = head, .paired = paired},
+                                      {.name = "self_attn.v_proj.bias", .rows = kv}});
   }
   if (const auto& norm = head_norm ? head_norm : projection_norm) {
     norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : query_dim(), list);
@@ -62,12 +65,9 @@ SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) co
   run.ops.MatMul(weights.qkv, run.input, rows, weights.qkv_bias, qkv);
   if (keys_as_values) run.ops.Copy(keys, rows, kv, values);
   if (value_norm) NormalizeHeads(*value_norm, weights.value_norm, kv_heads, run, values);
-  if (head_norm) {
-    NormalizeHeads(*head_norm, weights.query_norm, heads, run, qkv);
-    if (!shares()) NormalizeHeads(*head_norm, weights.key_norm, kv_heads, run, keys);
-  }
-  if (projection_norm) NormalizeProjections(weights, run, qkv, keys);
+  if (!norm_after_rope) NormalizeQueriesAndKeys(weights, run, qkv, keys);
   if (rotary_dim > 0) Rotate(run, qkv);
+  if (norm_after_rope) NormalizeQueriesAndKeys(weights, run, qkv, keys);
   if (query_growth > 0.0f) GrowQueries(run, qkv);
   if (!shares()) Store(run, keys, values);
   Attend(weights, run, qkv, mixed);
@@ -81,6 +81,15 @@ SKALD_INLINE void Attention::AddGatedParts(size_t begin, size_t turned, std::vec
   for (size_t i = 0; i < static_cast<size_t>(heads); ++i) {
     parts.push_back({"self_attn.gated_q_proj.weight", head, turned, {}, {2 * i * head + begin, 2 * query_dim()}});
   }
+}
+
+SKALD_INLINE void Attention::NormalizeQueriesAndKeys(const Weights& weights, const LayerRun& run, Rows queries,
+                                                     Rows keys) const {
+  if (head_norm) {
+    NormalizeHeads(*head_norm, weights.query_norm, heads, run, queries);
+    if (!shares()) NormalizeHeads(*head_norm, weights.key_norm, kv_heads, run, keys);
+  }
+  if (projection_norm) NormalizeProjections(weights, run, queries, keys);
 }
 
 SKALD_INLINE void Attention::NormalizeHeads(const NormSpec& norm, const NormWeights& weights, int count,

@@ -22,11 +22,18 @@ SKALD_INLINE float ExpertRouter::Sigmoid(float x) {
 }
 
 SKALD_INLINE void ExpertRouter::Weigh(std::span<const float> bias, float* scores, float* ranks) const {
-  for (size_t i = 0; i < experts; ++i) {
-    if (sigmoid) scores[i] = Sigmoid(scores[i]);
-    ranks[i] = bias.empty() ? scores[i] : scores[i] + bias[i];
+  for (size_t i = 0; sigmoid && i < experts; ++i) scores[i] = Sigmoid(scores[i]);
+  const double highest = *std::max_element(scores, scores + experts);
+  const auto share = [&](size_t i) { return sigmoid ? double{scores[i]} : PortableExp(scores[i] - highest); };
+  double all = 1.0;  // a bias is added to what the softmax of all gives
+  if (!sigmoid && !bias.empty()) {
+    all = 0.0;
+    for (size_t i = 0; i < experts; ++i) all += share(i);
   }
-  const auto is_none = [&](float rank) { return sigmoid ? !std::isfinite(rank) : std::isnan(rank); };
+  for (size_t i = 0; i < experts; ++i) {
+    ranks[i] = bias.empty() ? scores[i] : static_cast<float>(share(i) / all) + bias[i];
+  }
+  const auto is_none = [&](float rank) { return sigmoid || !bias.empty() ? !std::isfinite(rank) : std::isnan(rank); };
   if (std::any_of(ranks, ranks + experts, is_none)) {
     std::fill_n(scores, chosen, std::numeric_limits<float>::quiet_NaN());
     return;
@@ -35,8 +42,6 @@ SKALD_INLINE void ExpertRouter::Weigh(std::span<const float> bias, float* scores
   const size_t last = LastOfBest(ranks, experts, chosen);
   const float lowest = ranks[last];
   const auto is_chosen = [&](size_t i) { return ranks[i] > lowest || (ranks[i] == lowest && i <= last); };
-  const double highest = *std::max_element(scores, scores + experts);
-  const auto share = [&](size_t i) { return sigmoid ? double{scores[i]} : PortableExp(scores[i] - highest); };
   double sum = normalized || !sigmoid ? 0.0 : 1.0;
   for (size_t i = 0; i < experts; ++i) {
     if (normalized ? is_chosen(i) : !sigmoid) sum += share(i);
