@@ -27,6 +27,8 @@
 #include "skald/constraints/schema/detail/decimal_ranges.h"
 #include "skald/constraints/schema/detail/formats.h"
 #include "skald/constraints/schema/detail/json_texts.h"
+#include "skald/constraints/schema/detail/number_keywords.h"
+#include "skald/constraints/schema/detail/object_members.h"
 #include "skald/constraints/schema/detail/other_names.h"
 #include "skald/constraints/schema/detail/pattern.h"
 #include "skald/constraints/schema/detail/schema_names.h"
@@ -104,13 +106,11 @@ class SchemaReader {
   Expression ReadMembers(const SchemaValue& properties, const std::vector<bool>& is_required,
                          std::optional<Expression> other, bool is_call, const Place& place);
   Expression MemberOf(const std::string& name, const SchemaValue& schema, bool is_call, const Place& place);
-  std::vector<size_t> OrderOf(const std::vector<std::string>& names) const;
   std::vector<bool> ReadRequired(const SchemaValue& schema, const Place& place);
   std::optional<Expression> ReadOtherMembers(const SchemaValue& schema, bool is_call, const Place& place);
   Expression ReadArray(const SchemaValue& schema, const Place& place);
   Expression ReadString(const SchemaValue& schema, const Place& place);
   Expression ReadNumber(const SchemaValue& schema, bool integers_only, const Place& place);
-  bool ReadMultiple(const SchemaValue& schema, DecimalRange& range, const Place& place);
   std::optional<size_t> ReadCount(const SchemaValue& schema, std::string_view keyword, const Place& place);
   const SchemaValue* FindOfKind(const SchemaValue& schema, std::string_view keyword, Kind kind, std::string_view what,
                                 const Place& place);
@@ -320,57 +320,29 @@ inline std::optional<SchemaReader::Expression> SchemaReader::ReadOtherMembers(co
   return is_call ? json_.Sequence({key, grammar_.Literal("="), value}) : json_.Member(key, value);
 }
 
-// The order in which members are written: the schema's, but for Gemma, whose templates sort them.
-inline std::vector<size_t> SchemaReader::OrderOf(const std::vector<std::string>& names) const {
-  std::vector<size_t> order(names.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (!json_.is_gemma()) return order;
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::lexicographical_compare(names[a].begin(), names[a].end(), names[b].begin(), names[b].end(),
-                                        [&](char x, char y) { return lower(x) < lower(y); });
-  });
-  return order;
-}
-
-// A graph with each property once. Each has a node before it, where a member must follow, and one after it, where the
-// object ends or a comma follows.
 inline SchemaReader::Expression SchemaReader::ReadMembers(const SchemaValue& properties,
                                                           const std::vector<bool>& is_required,
                                                           std::optional<Expression> other, bool is_call,
                                                           const Place& place) {
-  const size_t count = properties.names.size(), places = count + (other ? 1 : 0);
-  const auto before = [](size_t i) { return 3 + 2 * i; };
-  const auto behind = [](size_t i) { return 4 + 2 * i; };
-  constexpr size_t kOpened = 2;
   const std::string_view begin = is_call ? "(" : "{", end = is_call ? ")" : "}";
   const bool is_dense = is_call && has_texts_as_is_;  // what ends a text as it is has no other white space
   const Expression space = is_dense ? Grammar::kEmpty : json_.Space();
-  const Expression close = json_.Sequence({space, grammar_.Literal(end)});
-  const Expression comma =
-      is_dense ? json_.Sequence({grammar_.Literal(","), grammar_.Maybe(grammar_.Literal(" "))}) : json_.Comma();
-  const std::vector<size_t> order = OrderOf(properties.names);
-  size_t last_required = 0;  // counted from 1
-  for (size_t i = 0; i < count; ++i) last_required = is_required[order[i]] ? i + 1 : last_required;
-
-  Grammar::Graph graph;
-  graph.nodes = 3 + 2 * places;
-  graph.edges.push_back({0, kOpened, json_.Sequence({grammar_.Literal(begin), json_.Space()})});
-  if (last_required == 0) graph.edges.push_back({kOpened, 1, grammar_.Literal(end)});
-  if (places > 0) graph.edges.push_back({kOpened, before(0), Grammar::kEmpty});
-  for (size_t i = 0; i < places && !failure_; ++i) {
-    const bool is_other = i == count;
-    const size_t at = is_other ? 0 : order[i];
-    const Expression member =
-        is_other ? *other
-                 : MemberOf(properties.names[at], properties.items[at], is_call, PlaceIn(place, properties.names[at]));
-    graph.edges.push_back({before(i), behind(i), member});
-    if (i + 1 < places && !is_required[at]) graph.edges.push_back({before(i), before(i + 1), Grammar::kEmpty});
-    if (is_other) graph.edges.push_back({behind(i), before(i), comma});
-    if (i + 1 < places) graph.edges.push_back({behind(i), before(i + 1), comma});
-    if (i + 1 >= last_required) graph.edges.push_back({behind(i), 1, close});
+  const MemberMarks marks = {
+      .begin = json_.Sequence({grammar_.Literal(begin), json_.Space()}),
+      .close = json_.Sequence({space, grammar_.Literal(end)}),
+      .comma =
+          is_dense ? json_.Sequence({grammar_.Literal(","), grammar_.Maybe(grammar_.Literal(" "))}) : json_.Comma(),
+      .end = end};
+  std::vector<size_t> order(properties.names.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (json_.is_gemma()) order = SortedOrder(properties.names);
+  std::vector<ObjectMember> members;
+  for (const size_t at : order) {
+    if (failure_) break;
+    const std::string& name = properties.names[at];
+    members.push_back({MemberOf(name, properties.items[at], is_call, PlaceIn(place, name)), is_required[at]});
   }
-  return grammar_.Add(std::move(graph));
+  return AddMembers(members, other, marks, grammar_);
 }
 
 inline SchemaReader::Expression SchemaReader::MemberOf(const std::string& name, const SchemaValue& schema, bool is_call,
@@ -422,44 +394,17 @@ inline SchemaReader::Expression SchemaReader::ReadString(const SchemaValue& sche
 
 inline SchemaReader::Expression SchemaReader::ReadNumber(const SchemaValue& schema, bool integers_only,
                                                          const Place& place) {
-  using Side = DecimalBound::Side;
-  struct {
-    std::string_view keyword;
-    Side side;
-    bool is_strict;
-  } static constexpr kBounds[] = {{"minimum", Side::kAtLeast, false},
-                                  {"exclusiveMinimum", Side::kAtLeast, true},
-                                  {"maximum", Side::kAtMost, false},
-                                  {"exclusiveMaximum", Side::kAtMost, true}};
   DecimalRange range;
   range.integers_only = integers_only;
-  for (const auto& bound : kBounds) {
-    const SchemaValue* const value = schema.Find(bound.keyword);
-    if (value == nullptr) continue;
-    const std::optional<Decimal> number = value->IsNumber() ? Decimal::Parse(value->text) : std::nullopt;
-    if (!number) return Complain(PlaceIn(place, bound.keyword), "expected a number of at most 64 digits");
-    range.bounds.push_back({bound.side, bound.is_strict, *number});
+  auto wrong = ReadBounds(schema, range);
+  if (!wrong) wrong = ReadMultiple(schema, range);
+  if (wrong) {
+    const ErrorCode code = wrong->is_unsupported ? ErrorCode::kUnsupported : ErrorCode::kInvalidArgument;
+    return Complain(PlaceIn(place, wrong->keyword), wrong->expected, code);
   }
-  if (!ReadMultiple(schema, range, place)) return Grammar::kEmpty;
   if (range.bounds.empty() && !range.multiple_of) return integers_only ? json_.AnyInteger() : json_.AnyNumber();
   const std::optional<Expression> graph = DecimalGraph(range, grammar_).Make();
   return graph ? *graph : Refuse(place, "the number's bounds and multipleOf make the grammar too large");
-}
-
-// Returns false if there is an error.
-inline bool SchemaReader::ReadMultiple(const SchemaValue& schema, DecimalRange& range, const Place& place) {
-  constexpr size_t kMostDigits = 6;
-  const SchemaValue* const value = schema.Find("multipleOf");
-  if (value == nullptr) return true;
-  const std::optional<Decimal> number = value->IsNumber() ? Decimal::Parse(value->text) : std::nullopt;
-  if (!number || number->is_negative || number->IsZero() ||
-      number->whole.size() + number->fraction.size() > kMostDigits) {
-    Refuse(PlaceIn(place, "multipleOf"), "expected a number above 0 of at most 6 digits");
-    return false;
-  }
-  range.multiple_of = std::stoull(number->whole + number->fraction);
-  range.places = number->fraction.size();
-  return true;
 }
 
 inline std::optional<size_t> SchemaReader::ReadCount(const SchemaValue& schema, std::string_view keyword,
