@@ -69,10 +69,11 @@ class Completion(unittest.TestCase):
         self.assertEqual(complete({"prompt_string": "In the beginning"})[1]["content"], text)
         many = complete([{"prompt_string": "In the beginning", "multimodal_data": []}, "In the beginning"])[1]
         self.assertEqual([one["content"] for one in many], [text, text])
-        for wrong in ({}, {"prompt_string": 3}, {"prompt_string": "x", "multimodal_data": ["aaaa"]}):
+        for wrong in ({}, {"prompt_string": 3}, {"content": "x"}, {"content": [{"type": "image"}]}, {"prompt_string": "x", "multimodal_data": ["aaaa"]}):
             self.assertEqual(complete(wrong)[0], 400, wrong)
-        one, other = (server.post("/v1/embeddings", {"input": given})[1]["data"] for given in ("And", {"prompt_string": "And"}))
-        self.assertEqual(one, other)
+        parts = {"content": [{"type": "text", "text": "A"}, {"type": "text", "text": "nd"}]}
+        one, *others = (server.post("/v1/embeddings", {"input": given})[1]["data"] for given in ("And", {"prompt_string": "And"}, parts))
+        self.assertEqual(others, [one, one])
 
     def test_fields_of_answers(self):
         whole = complete(seed=3)[1]

@@ -11,17 +11,30 @@ namespace {
 
 bool IsNumber(const Json& json) { return json.is_number(); }
 
+// The text of an object, as llama.cpp's clients send it: "prompt_string", or a "content" of parts.
+Json TextIn(const Json& object, JsonReader& reader, std::string_view name) {
+  const auto media = object.find("multimodal_data");
+  if (media != object.end() && !media->empty()) reader.Fail(name, "no 'multimodal_data': texts alone are read");
+  if (const auto text = object.find("prompt_string"); text != object.end() && text->is_string()) return *text;
+  const auto content = object.find("content");
+  std::string joined;
+  bool is_text = content != object.end() && content->is_array();
+  for (size_t i = 0; is_text && i < content->size(); ++i) {
+    const Json& part = (*content)[i];
+    is_text = part.is_object() && part.value("type", Json()) == "text" && part.value("text", Json()).is_string();
+    if (is_text) joined += part["text"].get_ref<const std::string&>();
+  }
+  if (!is_text) reader.Fail(name, "texts, or objects with a text 'prompt_string' or a 'content' of texts");
+  return joined;
+}
+
 // Adds the tokens of a text, an id, or a list of ids, in which there may be texts if special tokens are parsed. A text
 // may be an object with it, as llama.cpp's clients send it.
 void AddTokens(const Json& text, JsonReader& reader, std::string_view name, const Call& call,
                ParseSpecial parse_special, std::vector<int32_t>& ids) {
   const int64_t vocab_size = call.model().served().model.vocab_size();
   if (text.is_object()) {
-    const auto inner = text.find("prompt_string");
-    if (inner == text.end() || !inner->is_string()) reader.Fail(name, "texts, or objects with a text 'prompt_string'");
-    const auto media = text.find("multimodal_data");
-    if (media != text.end() && !media->empty()) reader.Fail(name, "no 'multimodal_data': texts alone are read");
-    AddTokens(*inner, reader, name, call, parse_special, ids);
+    AddTokens(TextIn(text, reader, name), reader, name, call, parse_special, ids);
   } else if (text.is_string()) {
     const auto add_special = ids.empty() ? AddSpecial::kYes : AddSpecial::kNo;
     const auto more = TokensOfText(text.get_ref<const std::string&>(), name, call, parse_special, add_special);
