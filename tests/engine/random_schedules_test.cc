@@ -21,9 +21,12 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/speculation/draft_model.h"
+#include "skald/engine/speculation/head_drafter.h"
 #include "skald/engine/speculation/prompt_lookup.h"
+#include "skald/model/draft_head.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/distributed/led_ranks.h"
 #include "tests/engine/alone.h"
@@ -265,11 +268,25 @@ class RandomSchedule {
         break;
       }
     }
+    if (seed_ % 3 == 0) DraftWithHead();
     options.drafter = drafter_.get();
     options.max_drafts = Pick(1, 8);
     auto engine = Engine::Create(*flaky_model_, pool_, workspace_, options);
     REQUIRE_MESSAGE(engine, engine.error().message);
     engine_ = std::move(*engine);
+  }
+
+  // Replaces the drafter by a head that reads the model, where the model can have one: hardly any guess is right.
+  void DraftWithHead() {
+    if (!head_) {
+      auto head = RandomPredictionHead(model_.any(), 5);
+      if (!head) return;
+      head_.emplace(*std::move(head));
+    }
+    const CacheLayout& layout = head_->body().layout();
+    RuntimeConfig runtime = {.max_tokens = kMaxContext, .rewind_tokens = seed_ % 2 * 8};
+    runtime.cache_bytes = MemoryModel::Of(**CreateLedgerPool(layout, runtime)).BytesFor(kMaxContext) * (1 + seed_ % 4);
+    drafter_ = std::make_unique<HeadDrafter>(*head_, *CreateBlockPool(layout, runtime), draft_workspace_);
   }
 
   void SubmitNext() {
@@ -355,6 +372,7 @@ class RandomSchedule {
   FlakyStore flaky_prompts_{stored_prompts_, seed_, seed_ % 4 * 10};
   std::unique_ptr<BackgroundQueue> writer_, reader_, swapper_;  // null: no such thread
   std::unique_ptr<PromptCache> prompts_;                        // refers to these
+  std::optional<DraftHead> head_;
   std::unique_ptr<Drafter> drafter_;
   std::unique_ptr<Engine> engine_;
   std::map<std::vector<int32_t>, std::vector<int32_t>> known_;

@@ -6,6 +6,8 @@
 #define SKALD_COMPILED_MODEL_H_
 
 #include "skald/model/detail/any_model.h"
+#include "skald/model/detail/draft_head.h"
+#include "skald/model/detail/eagle_head.h"
 #include "skald/model/detail/forward_options.h"
 #include "skald/model/detail/load.h"
 #include "skald/model/detail/load_any.h"

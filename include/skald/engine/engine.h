@@ -29,11 +29,14 @@
 #include "skald/cache/steps/step_plan.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/memory_model.h"
+#include "skald/engine/requests/drafter.h"
 #include "skald/engine/requests/engine_options.h"
 #include "skald/engine/requests/model_ref.h"
 #include "skald/engine/requests/request.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/sequences.h"
+#include "skald/engine/speculation/draft_length.h"
+#include "skald/engine/speculation/watched_rows.h"
 #include "skald/engine/suspension/suspended.h"
 #include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
@@ -135,6 +138,9 @@ class Engine {
   /// Asks for guesses about the texts that are being written.
   void DraftFor(Candidates& candidates);
 
+  /// Returns how many guesses a text is worth and which rows its drafter is to read; nothing if there are neither.
+  std::optional<DraftTask> TaskFor(Sequence& sequence, const StepWork& work);
+
   /// As the request, the engine, the model's caches and the room after the text allow.
   uint32_t MostDrafts(const Sequence& sequence) const;
 
@@ -165,6 +171,8 @@ class Engine {
   RequestId next_request_ = 1;
   SamplerScratch scratch_;
   Sequences sequences_;  ///< refers to options_ and cost_
+  WatchedRows watched_;
+  DraftCost draft_cost_;
 };
 
 }  // namespace skald

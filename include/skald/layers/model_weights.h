@@ -55,6 +55,9 @@ struct ModelWeights {
   std::vector<BlockWeights> blocks;  ///< as ModelSpec::blocks
 };
 
+/// Adds the parameters of all blocks to a list.
+void ListBlocks(ModelWeights& weights, ParameterList& list);
+
 /// Returns all parameters of `weights`, whole, in a fixed order, on which random values and packed files depend.
 ParameterList ParametersOf(ModelWeights& weights);
 

@@ -50,8 +50,9 @@ class LoadPlan {
   /// Permits `our_name` to be absent, or a copy of the tensor `our_original`.
   void AllowCopy(std::string_view our_name, std::string_view our_original);
 
-  /// Returns the first error of the whole plan. Tensors of the language model that no parameter needs are an error.
-  Result<void> Check();
+  /// Returns the first error of the whole plan. Tensors of the language model that no parameter needs are an error,
+  /// unless the plan `is_part` of what the checkpoint is for.
+  Result<void> Check(bool is_part = false);
 
   /// Returns the types that matrices are packed as, in the order of packed files. Call after Check succeeded.
   std::vector<DType> Types() const;

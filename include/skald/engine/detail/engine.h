@@ -174,19 +174,17 @@ SKALD_INLINE void Engine::DraftFor(Candidates& candidates) {
   std::vector<DraftTask> tasks;
   std::vector<size_t> writers;  // of the candidates
   for (size_t i = 0; i < candidates.sequences.size(); ++i) {
-    Sequence& sequence = *candidates.sequences[i];
-    sequence.SetDrafts({});
+    candidates.sequences[i]->SetDrafts({});
     candidates.views[i].drafts = 0;
-    if (!sequence.is_running() || sequence.pending() != 1 || sequence.is_paused()) continue;
-    const uint32_t most = MostDrafts(sequence);
-    if (most == 0) continue;
-    const StepWork others = {work.rows - 1, work.attended - sequence.computed() - 1};
-    const uint32_t wanted = sequence.ChooseDrafts(most, others, cost_);
-    if (wanted == 0) continue;
-    tasks.push_back({sequence.id(), sequence.tokens(), &sequence.sampler(), wanted});
+    auto task = TaskFor(*candidates.sequences[i], work);
+    if (!task) continue;
+    tasks.push_back(*std::move(task));
     writers.push_back(i);
   }
-  if (tasks.empty() || !options_.drafter->Draft(tasks)) return;
+  if (tasks.empty()) return;
+  const double begin = options_.clock();
+  if (!options_.drafter->Draft(tasks)) return;
+  draft_cost_.Observe(tasks, options_.clock() - begin);
   for (size_t i = 0; i < tasks.size(); ++i) {
     std::vector<int32_t>& drafts = tasks[i].drafts;
     const auto is_foreign = [&](int32_t id) { return id < 0 || id >= model_.vocab_size(); };
@@ -197,8 +195,21 @@ SKALD_INLINE void Engine::DraftFor(Candidates& candidates) {
   }
 }
 
+SKALD_INLINE std::optional<DraftTask> Engine::TaskFor(Sequence& sequence, const StepWork& work) {
+  if (!sequence.is_running() || sequence.is_paused()) return std::nullopt;
+  uint32_t wanted = 0;
+  if (const uint32_t most = MostDrafts(sequence); most > 0 && sequence.pending() == 1) {
+    const StepWork others = {work.rows - 1, work.attended - sequence.computed() - 1};
+    wanted = sequence.ChooseDrafts(most, others, cost_, draft_cost_);
+  }
+  const StreamRows rows = watched_.Of(sequence.id());
+  if (wanted == 0 && rows.values.empty()) return std::nullopt;
+  return DraftTask{sequence.id(), sequence.tokens(), &sequence.sampler(), wanted, rows};
+}
+
 SKALD_INLINE uint32_t Engine::MostDrafts(const Sequence& sequence) const {
-  uint32_t most = std::min(sequence.request().max_drafts, options_.max_drafts);
+  if (options_.drafter == nullptr) return 0;
+  uint32_t most = std::min({sequence.request().max_drafts, options_.max_drafts, options_.drafter->MostDrafts()});
   const auto keeps_all = [](const CacheGroup& group) { return !group.is_recurrent() && group.window == 0; };
   if (!std::ranges::all_of(pool_->layout().groups(), keeps_all)) {
     most = std::min(most, pool_->runtime().rewind_tokens);
@@ -226,13 +237,20 @@ SKALD_INLINE Result<uint64_t> Engine::Compute(std::vector<Row>& rows) {
   while (!rows.empty()) {
     Batch batch;
     StepWork work;
+    watched_.Begin(options_.drafter);
     for (Row& row : rows) {
       AddTo(batch, row);
       work = work.With(row.begin, row.ids.size());
     }
+    for (const Row& row : rows) {
+      const bool is_read = MostDrafts(*row.sequence) > 0 && !row.sequence->request().embedding;
+      watched_.Add(row.sequence->id(), row.begin, is_read ? row.ids.size() : 0);
+    }
     const double begin = options_.clock();
     auto outputs = model_.Forward(batch, *workspace_,
-                                  {.pass_tokens = std::max(options_.step_tokens, 1u), .adapters = options_.adapters});
+                                  {.pass_tokens = std::max(options_.step_tokens, 1u),
+                                   .observer = watched_.MakeObserver(),
+                                   .adapters = options_.adapters});
     if (outputs) {
       Take(rows, *outputs, work.rows);
       cost_.Observe(work, options_.clock() - begin);  // with drawing, which costs as much where a model is small
@@ -305,6 +323,9 @@ SKALD_INLINE void Engine::Take(std::span<Row> rows, const Outputs& outputs, uint
     computed.push_back(std::move(one));
   }
   sequences_.Take(computed, computed_rows, scratch_);
+  for (const Row& row : rows) {  // those of wrong guesses are of no use
+    watched_.Keep(row.sequence->id(), row.sequence->is_running() ? row.sequence->computed() : 0);
+  }
 }
 
 }  // namespace skald

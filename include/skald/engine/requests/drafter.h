@@ -4,11 +4,15 @@
 // those that equal its own draws (speculative decoding: Leviathan et al., arXiv:2211.17192, with draws that depend on
 // the position alone in place of its acceptance rule). So a wrong guess costs time and changes nothing, and a drafter
 // of your own may guess in any way.
+//
+// A drafter may also read what the model computes: the rows of the residual stream at places that it names.
 
 #ifndef SKALD_ENGINE_REQUESTS_DRAFTER_H_
 #define SKALD_ENGINE_REQUESTS_DRAFTER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,12 +21,19 @@
 
 namespace skald {
 
+/// Rows of the residual stream that the last step computed of a text.
+struct StreamRows {
+  uint32_t begin = 0;                  ///< position of the first
+  std::span<const float> values = {};  ///< [rows, places * model_dim]: of each token, the places side by side
+};
+
 /// One text that goes on.
 struct DraftTask {
   uint64_t sequence;                 ///< names it, for drafters that remember
   std::span<const int32_t> tokens;   ///< all of it, prompt included
   const SamplerSettings* sampler;    ///< by which the text's own tokens are drawn
-  uint32_t most;                     ///< guesses wanted at most, at least 1
+  uint32_t most;                     ///< guesses wanted at most; 0 only if there are rows to be read
+  StreamRows rows = {};              ///< for a drafter that watches places; valid during the call
   std::vector<int32_t> drafts = {};  ///< to be filled; may stay empty
 };
 
@@ -30,6 +41,14 @@ struct DraftTask {
 class Drafter {
  public:
   virtual ~Drafter() = default;
+
+  /// The places of the residual stream that DraftTask::rows are of: numbers of blocks as in ResidualStream::block. The
+  /// same on each call. Without any nothing is read, and nothing is kept. A step's rows are told once, in the order of
+  /// their positions. Some may be missing, where a text began with what was computed before.
+  virtual std::span<const size_t> Watches() const { return {}; }
+
+  /// More guesses of a text are hardly ever right.
+  virtual uint32_t MostDrafts() const { return std::numeric_limits<uint32_t>::max(); }
 
   /// Fills DraftTask::drafts of each. An error costs the guesses, and nothing else.
   virtual Result<void> Draft(std::span<DraftTask> tasks) = 0;

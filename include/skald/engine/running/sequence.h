@@ -213,7 +213,7 @@ class Sequence {
   void AddTo(Batch& batch, std::span<const int32_t> ids, std::span<const Want> wants);
 
   /// Guesses for the next step, how many are worth their rows beside `others`, and which they are.
-  uint32_t ChooseDrafts(uint32_t most, const StepWork& others, const CostModel& cost);
+  uint32_t ChooseDrafts(uint32_t most, const StepWork& others, const CostModel& cost, const DraftCost& draft_cost);
   /// Sets the guesses [at most ChooseDrafts] for the tokens after its last one.
   void SetDrafts(std::vector<int32_t> drafts) noexcept { drafts_ = std::move(drafts); }
   std::span<const int32_t> drafts() const { return drafts_; }  ///< guesses for the next step; may be empty

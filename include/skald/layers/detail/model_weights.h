@@ -23,6 +23,23 @@ SKALD_INLINE ModelWeights::ModelWeights(ModelSpec model, const RankShare& of_ran
   if (!spec.tied_embeddings) head.emplace();
 }
 
+SKALD_INLINE void ListBlocks(ModelWeights& weights, ParameterList& list) {
+  const ModelSpec& spec = weights.spec;
+  const auto model = static_cast<size_t>(spec.model_dim);
+  for (size_t b = 0; b < spec.blocks.size(); ++b) {
+    const Block& block = spec.blocks[b];
+    BlockWeights& of_block = weights.blocks[b];
+    list.SetLayer(block.number);
+    if (block.residual_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
+    if (block.norm) block.norm->ListParameters(of_block.norm, block.norm_name, model, list);
+    for (size_t i = 0; i < block.layers.size(); ++i) {
+      block.layers[i].ListParameters(*of_block.layers[i], model, list);
+    }
+    if (block.post_norm) block.post_norm->ListParameters(of_block.post_norm, block.post_norm_name, model, list);
+    if (block.learned_scale) list.AddVector(of_block.scale, {{"layer_scalar", 1}}, {.center = 1.0f});
+  }
+}
+
 SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
   const ModelSpec& spec = weights.spec;
   const auto vocab = static_cast<size_t>(spec.vocab_size), model = static_cast<size_t>(spec.model_dim);
@@ -43,18 +60,7 @@ SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
     spec.final_norm.ListParameters(weights.per_layer_norm, "per_layer_projection_norm", width, list);
   }
   if (spec.embedding_multiplier != 1.0f || spec.logits_scaling != 1.0f) list.Assume(Assumption::kNotMultiplied);
-  for (size_t b = 0; b < spec.blocks.size(); ++b) {
-    const Block& block = spec.blocks[b];
-    BlockWeights& of_block = weights.blocks[b];
-    list.SetLayer(block.number);
-    if (block.residual_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
-    if (block.norm) block.norm->ListParameters(of_block.norm, block.norm_name, model, list);
-    for (size_t i = 0; i < block.layers.size(); ++i) {
-      block.layers[i].ListParameters(*of_block.layers[i], model, list);
-    }
-    if (block.post_norm) block.post_norm->ListParameters(of_block.post_norm, block.post_norm_name, model, list);
-    if (block.learned_scale) list.AddVector(of_block.scale, {{"layer_scalar", 1}}, {.center = 1.0f});
-  }
+  ListBlocks(weights, list);
   return list;
 }
 

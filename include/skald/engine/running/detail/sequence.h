@@ -172,8 +172,9 @@ SKALD_INLINE void Sequence::AddTo(Batch& batch, std::span<const int32_t> ids, st
   batch.Add(*cache_, ids, wants);
 }
 
-SKALD_INLINE uint32_t Sequence::ChooseDrafts(uint32_t most, const StepWork& others, const CostModel& cost) {
-  return draft_length_.Choose(most, others, cache_->size(), cost);
+SKALD_INLINE uint32_t Sequence::ChooseDrafts(uint32_t most, const StepWork& others, const CostModel& cost,
+                                             const DraftCost& draft_cost) {
+  return draft_length_.Choose(most, others, cache_->size(), cost, draft_cost);
 }
 
 SKALD_INLINE uint32_t Sequence::Serve(uint64_t step) noexcept {

@@ -8,12 +8,25 @@
 #include "skald/engine/speculation/draft_length.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "skald/base/inline.h"
 
 namespace skald {
 
-SKALD_INLINE uint32_t DraftLength::Choose(uint32_t most, const StepWork& work, uint64_t cached, const CostModel& cost) {
+SKALD_INLINE void DraftCost::Observe(std::span<const DraftTask> tasks, double seconds) {
+  size_t guesses = 0;
+  for (const DraftTask& task : tasks) {
+    if (task.most == 0) return;
+    guesses += task.drafts.size();
+  }
+  if (guesses == 0) return;
+  const double each = seconds / static_cast<double>(guesses);
+  seconds_ = seconds_ == 0.0 ? each : seconds_ + (each - seconds_) * kLearning;
+}
+
+SKALD_INLINE uint32_t DraftLength::Choose(uint32_t most, const StepWork& work, uint64_t cached, const CostModel& cost,
+                                          const DraftCost& draft_cost) {
   ++steps_;
   if (!cost.is_known()) return std::min(most, kUnknownCost);
   uint32_t best = 0;
@@ -21,7 +34,8 @@ SKALD_INLINE uint32_t DraftLength::Choose(uint32_t most, const StepWork& work, u
   for (uint32_t drafts = 0; drafts <= most && chance >= kLeastChance; ++drafts) {
     // The yield of the whole step for its time: the others' rows too, which wait for these.
     const double tokens = static_cast<double>(work.rows) + expected;
-    const double rate = tokens / std::max(1e-9, cost.Seconds(work.With(cached, 1 + drafts)));
+    const double seconds = cost.Seconds(work.With(cached, 1 + drafts)) + drafts * draft_cost.seconds();
+    const double rate = tokens / std::max(1e-9, seconds);
     if (drafts == 0) plain_rate = rate;
     if (rate > std::max(best_rate, plain_rate * kLeastGain)) {
       best_rate = rate;

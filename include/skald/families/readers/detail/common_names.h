@@ -62,7 +62,11 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"mlp.experts.down_proj.", "ffn_down_exps."},
                                           {"mlp.gate_proj.", "ffn_gate."},
                                           {"mlp.up_proj.", "ffn_up."},
-                                          {"mlp.down_proj.", "ffn_down."}};
+                                          {"mlp.down_proj.", "ffn_down."},
+                                          {"eh_proj.", "nextn.eh_proj."},
+                                          {"enorm.", "nextn.enorm."},
+                                          {"hnorm.", "nextn.hnorm."},
+                                          {"shared_head.norm.", "nextn.shared_head_norm."}};
 
 }  // namespace skald::internal
 

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/model/draft_head.h. Sources: deepseek_mtp.py, glm4_moe_mtp.py and qwen3_next_mtp.py in
+// vllm/model_executor/models of https://github.com/vllm-project/vllm, and src/models of
+// https://github.com/ggml-org/llama.cpp. The hidden state that a head reads is the model's after its final norm, and
+// then its own after its own.
+
+#ifndef SKALD_MODEL_DETAIL_DRAFT_HEAD_H_
+#define SKALD_MODEL_DETAIL_DRAFT_HEAD_H_
+
+#include "skald/model/draft_head.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "skald/base/files/path_text.h"
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/families/registry.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/weight_kernels.h"
+#include "skald/layers/standard_layers.h"
+#include "skald/model/load.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/tensor_names.h"
+#include "skald/weights/load_plan.h"
+#include "skald/weights/random_weights.h"
+
+namespace skald {
+
+namespace internal {
+
+inline Matrix ViewOf(const Matrix& matrix) {
+  return {matrix.rows, matrix.cols, matrix.dtype, MatrixBytes(matrix.data, nullptr)};
+}
+
+// How a checkpoint names the parameters of a head.
+struct HeadNames {
+  TensorNames names;
+  uint32_t layer;         // the number of its layer
+  bool is_apart = false;  // a part of the checkpoint by itself, as Qwen has it, or one more layer of the model
+  bool has_norm = true;   // its own final norm; else it is the model's
+};
+
+inline std::optional<HeadNames> FindPredictionHead(const Checkpoint& checkpoint, const ModelSpec& spec) {
+  HeadNames found = {TensorNamesOf(checkpoint), static_cast<uint32_t>(NumLayers(spec))};
+  if (checkpoint.Find(found.names.NameOf("eh_proj.weight", found.layer)) != nullptr) {
+    found.has_norm = checkpoint.Find(found.names.NameOf("shared_head.norm.weight", found.layer)) != nullptr;
+    return found;
+  }
+  for (const std::string_view body : {"mtp.", "model.mtp."}) {
+    found.names.body = body, found.names.layers = "layers.", found.names.final_norm = "norm.";
+    found.layer = 0, found.is_apart = true;
+    if (checkpoint.Find(found.names.NameOf("fc.weight", std::nullopt)) != nullptr) return found;
+  }
+  return std::nullopt;
+}
+
+inline ParameterList ParametersOf(HeadWeights& weights, const HeadNames& names) {
+  const NormSpec& norm = weights.body.spec.final_norm;
+  const auto model = static_cast<size_t>(weights.body.spec.model_dim);
+  ParameterList list;
+  if (!names.is_apart) list.SetLayer(names.layer);
+  norm.ListParameters(weights.parts.embedding_norm, names.is_apart ? "pre_fc_norm_embedding" : "enorm", model, list);
+  norm.ListParameters(weights.parts.hidden_norm, names.is_apart ? "pre_fc_norm_hidden" : "hnorm", model, list);
+  list.AddMatrix(weights.parts.projection, 2 * model, {{names.is_apart ? "fc.weight" : "eh_proj.weight", model}});
+  const bool has_usual_name = names.is_apart || !names.has_norm;
+  if (has_usual_name) list.SetLayer(std::nullopt);
+  norm.ListParameters(weights.body.final_norm, has_usual_name ? "norm" : "shared_head.norm", model, list);
+  ListBlocks(weights.body, list);
+  return list;
+}
+
+SKALD_INLINE std::optional<ModelSpec> PredictionSpec(const ModelSpec& model, uint32_t number) {
+  std::optional<uint32_t> last;
+  for (const Block& block : model.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      const auto state = layer.State();
+      if (state && !state->is_recurrent()) last = block.number;
+    }
+  }
+  if (!last) return std::nullopt;
+  ModelSpec spec = model;
+  std::erase_if(spec.blocks, [&](const Block& block) { return block.number != *last; });
+  const auto functions = StandardLayers::Functions();
+  for (Block& block : spec.blocks) {
+    block.number = number;
+    for (const LayerSpec& layer : block.layers) {
+      if (std::ranges::find(functions, layer.type(), &LayerFunction::type) == functions.end()) return std::nullopt;
+    }
+  }
+  return spec;
+}
+
+}  // namespace internal
+
+SKALD_INLINE HeadWeights::HeadWeights(ModelSpec spec, const AnyModel& model) : body(std::move(spec)) {
+  body.embedding = internal::ViewOf(model.weights().embedding);
+  if (model.weights().head) body.head = internal::ViewOf(*model.weights().head);
+  parts.watches = {model.spec().blocks.size()};
+}
+
+SKALD_INLINE DraftHead::DraftHead(const AnyModel& model, HeadWeights weights,
+                                  const std::vector<LayerFunction>& functions)
+    : model_(&model), parts_(std::move(weights.parts)), body_(model.name(), std::move(weights.body), functions) {}
+
+namespace internal {
+
+// Runs `compute(ops)` on the workspace's threads.
+template <class Compute>
+Result<void> WithOperations(Workspace& workspace, Compute compute) {
+  return NoThrow("a head", [&]() -> Result<void> {
+    const WorkspaceUse use(workspace);
+    if (!use.is_ours()) return Fail(ErrorCode::kFailedPrecondition, "another call is using the workspace of a head");
+    const FloatEnvironment contract;
+    Operations ops(workspace.executor(), workspace.activations.matmul, WeightKernelsOf<AllWeights>());
+    compute(ops);
+    return ops.status();
+  });
+}
+
+inline Failure FailRows() { return Fail(ErrorCode::kInvalidArgument, "the rows for a head are of another size"); }
+
+}  // namespace internal
+
+SKALD_INLINE Result<void> DraftHead::Inputs(std::span<const int32_t> tokens, std::span<const float> rows, From from,
+                                            Workspace& workspace, AlignedBuffer<float>& inputs) const {
+  const size_t count = tokens.size(), dim = static_cast<size_t>(body_.spec().model_dim);
+  if (rows.size() != count * (from == From::kModel ? row_floats() : dim)) return internal::FailRows();
+  return internal::WithOperations(workspace, [&](Operations& ops) {
+    Reserve(inputs, count * dim);
+    ReserveMatMul(parts_.projection, count, workspace.activations.matmul);
+    const Rows output = {inputs.data(), dim};
+    if (!parts_.embedding_norm.empty()) return FuseHidden(tokens, rows, from, ops, inputs.data());
+    if (from == From::kModel) {
+      AlignedBuffer<float> read(rows.size());
+      std::ranges::copy(rows, read.data());
+      ops.MatMul(parts_.projection, {read.data(), row_floats()}, count, {}, output);
+    } else {
+      std::ranges::copy(rows, inputs.data());
+    }
+    const NormSpec& norm = body_.spec().final_norm;
+    if (!parts_.hidden_norm.empty()) norm.Run(parts_.hidden_norm, ops, output, count, output);
+  });
+}
+
+SKALD_INLINE void DraftHead::FuseHidden(std::span<const int32_t> tokens, std::span<const float> rows, From from,
+                                        Operations& ops, float* inputs) const {
+  const size_t count = tokens.size(), dim = static_cast<size_t>(body_.spec().model_dim);
+  AlignedBuffer<float> hidden(count * dim), both(count * 2 * dim);
+  std::ranges::copy(rows, hidden.data());
+  const AnyModel& of = from == From::kModel ? *model_ : body_;
+  const NormSpec& norm = body_.spec().final_norm;
+  const Rows left = {both.data(), 2 * dim}, right = {both.data() + dim, 2 * dim};
+  norm.Run(of.weights().final_norm, ops, {hidden.data(), dim}, count, right);
+  norm.Run(parts_.hidden_norm, ops, right, count, right);
+  ops.Embed(body_.weights().embedding, tokens, EmbeddingFactor(body_.spec()), left);
+  norm.Run(parts_.embedding_norm, ops, left, count, left);
+  ops.MatMul(parts_.projection, left, count, {}, {inputs, dim});
+}
+
+SKALD_INLINE Result<void> DraftHead::Logits(std::span<const float> rows, Workspace& workspace,
+                                            std::vector<float>& logits) const {
+  const auto vocab = static_cast<size_t>(model_->spec().vocab_size), dim = static_cast<size_t>(body_.spec().model_dim);
+  const size_t count = rows.size() / dim;
+  if (rows.size() % dim != 0) return internal::FailRows();
+  if (!parts_.output) {
+    return NoThrow("DraftHead::Logits", [&]() -> Result<void> {
+      SKALD_ASSIGN(const auto all, body_.Logits(rows, workspace));
+      logits.clear();
+      for (size_t i = 0; i < count; ++i) logits.insert(logits.end(), all[i].begin(), all[i].end());
+      return {};
+    });
+  }
+  const Matrix& output = *parts_.output;
+  return internal::WithOperations(workspace, [&](Operations& ops) {
+    AlignedBuffer<float> normed(count * dim), some(count * output.rows);
+    ReserveMatMul(output, count, workspace.activations.matmul);
+    std::ranges::copy(rows, normed.data());
+    const Rows stream = {normed.data(), dim};
+    body_.spec().final_norm.Run(body_.weights().final_norm, ops, stream, count, stream);
+    ops.MatMul(output, stream, count, {}, {some.data(), output.rows});
+    logits.assign(count * vocab, -std::numeric_limits<float>::infinity());
+    for (size_t i = 0; i < count; ++i) {
+      for (size_t id = 0; id < output.rows; ++id) {
+        logits[i * vocab + static_cast<size_t>(parts_.ids[id])] = some.data()[i * output.rows + id];
+      }
+    }
+  });
+}
+
+SKALD_INLINE Result<DraftHead> LoadPredictionHead(const OpenedModel& opened, const AnyModel& model,
+                                                  const LoadOptions& options) {
+  const std::string path = PathText(opened.path());
+  return NoThrow(path, [&]() -> Result<DraftHead> {
+    const auto none = [&] { return Fail(ErrorCode::kNotFound, path + ": has no layers that predict further tokens"); };
+    if (model.weights().share.ranks > 1) {
+      return Fail(ErrorCode::kUnsupported, path + ": layers that predict further tokens are not divided among ranks");
+    }
+    if (opened.packed() != nullptr) return none();
+    SKALD_ASSIGN(const auto checkpoint, opened.checkpoint());
+    const auto names = internal::FindPredictionHead(*checkpoint, model.spec());
+    if (!names) return none();
+    auto spec = internal::PredictionSpec(model.spec(), names->layer);
+    if (!spec) return none();
+    const auto packers = WeightPackersOf<AllWeights>();
+    SKALD_TRY(internal::CheckLoadOptions(options, packers));
+    HeadWeights weights(*std::move(spec), model);
+    weights.body.dtype = options.dtype;
+    const ParameterList list = internal::ParametersOf(weights, *names);
+    internal::LoadPlan plan(*checkpoint, names->names, options.dtype, packers);
+    for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
+    SKALD_TRY(plan.Check(/*is_part=*/true));
+    const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
+    ThreadPool pool(options.threads);
+    plan.Execute(ExecutorRef(pool), {});
+    return DraftHead(model, std::move(weights));
+  });
+}
+
+SKALD_INLINE Result<DraftHead> RandomPredictionHead(const AnyModel& model, uint64_t seed, DType dtype) {
+  return NoThrow("RandomPredictionHead", [&]() -> Result<DraftHead> {
+    auto spec = internal::PredictionSpec(model.spec(), 0);
+    if (!spec) return Fail(ErrorCode::kUnsupported, model.name() + ": no layer of Skald's has attention");
+    HeadWeights weights(*std::move(spec), model);
+    weights.body.dtype = dtype;
+    const FloatEnvironment plain(Denormals::kKept);
+    ThreadPool pool(1);
+    FillWithRandom(internal::ParametersOf(weights, {{}, 0}), seed, dtype, ExecutorRef(pool));
+    return DraftHead(model, std::move(weights));
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_DETAIL_DRAFT_HEAD_H_
