@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "conversation/drafting.h"
 #include "conversation/saved_state.h"
 #include "ranks/rank_job.h"
 #include "skald/base/ranks/agreement.h"
@@ -62,15 +63,19 @@ Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const 
 RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info) {
   RuntimeConfig runtime = ConversationRuntime(info, options.runtime);
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
+  if (options.draft.any()) runtime.rewind_tokens = std::max(runtime.rewind_tokens, kDraftedTokens);
   return runtime;
 }
 
-Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const ProgramModel& model) {
+Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const DraftedModel& loaded) {
+  const ProgramModel& model = *loaded.model;
+  if (loaded.drafter != nullptr) Note(DescribeDrafter(options.draft));
   SKALD_ASSIGN(auto pool, model.CreatePool(RuntimeOf(options, info)));
   SessionParts parts = {
       .model = model,
       .pool = std::move(pool),
       .adapter = options.adapter ? &model.adapter() : nullptr,
+      .drafter = loaded.drafter,
       .on_warning = [](const Error& error) { Warn(error.message + "; the run goes on without the prompt cache"); },
       .is_stopped = TakeInterrupt,
       .workspace = options.workspace};
@@ -94,11 +99,14 @@ Error WithContextAdvice(Error error) {
 void PrintClosingLine(const ModelInfo& info, const TokenSession& session, uint64_t seed, std::string_view ending) {
   const SessionStatistics& sums = session.statistics();
   const std::string prompt_rate = Rate(sums.prompt_tokens, sums.prompt_time);
-  const std::string decode_rate = Rate(sums.decode_steps, sums.decode_time);
+  const std::string decode_rate = Rate(sums.decode_steps + sums.accepted_tokens, sums.decode_time);
+  const std::string guessed = sums.drafted_tokens == 0 ? ""
+                                                       : ", " + std::to_string(sums.accepted_tokens) + " of " +
+                                                             std::to_string(sums.drafted_tokens) + " guesses right";
   const std::string recalled =
       sums.recalled_tokens == 0 ? "" : " (" + std::to_string(sums.recalled_tokens) + " known before)";
   std::cerr << '[' << info.name << ": prompt " << sums.prompt_tokens << " tokens" << recalled << prompt_rate
-            << ", generated " << sums.generated_tokens << " tokens" << decode_rate << ", context "
+            << ", generated " << sums.generated_tokens << " tokens" << decode_rate << guessed << ", context "
             << std::min(session.size(), session.max_tokens()) << " of " << session.max_tokens() << ", seed " << seed
             << (ending.empty() ? "" : "; ") << ending << "]\n";
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "command_line/options.h"
+#include "conversation/drafting.h"
 #include "conversation/program_model.h"
 #include "skald/base/result.h"
 #include "skald/open/token_session.h"
@@ -29,8 +30,9 @@ Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const 
 // The caches that the options ask for.
 RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info);
 
-// Returns what a new conversation computes with, prompts of earlier runs included. `model` must outlive it.
-Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const ProgramModel& model);
+// Returns what a new conversation computes with, prompts of earlier runs included, and tells what guesses tokens.
+// `loaded` must outlive it.
+Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const DraftedModel& loaded);
 
 // Returns `error`, with the option that helps if the context was too small.
 Error WithContextAdvice(Error error);

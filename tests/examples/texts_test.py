@@ -7,6 +7,7 @@ usage: texts_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the reposit
 
 import json
 import math
+import pathlib
 import re
 import signal
 import subprocess
@@ -42,6 +43,31 @@ class Texts(TestCase):
         self.assertEqual([prompt + line["text"] + "\n" for prompt, line in zip(PROMPTS, found)], alone)
         self.assertEqual([line["prompt"] for line in found], [0, 1, 2, 3])
         self.assertTrue(all(line["finish"] == "length" and line["seed"] == 5 for line in found))
+
+    def test_guesses_change_no_text(self):
+        data = pathlib.Path("tests/golden/data").resolve()
+        with_head = self.folder / "with_head"
+        with_head.mkdir()
+        weight_map = {}
+        for shard in ("model.safetensors", "mtp.safetensors"):
+            tensors = (data / "glm4_moe" / shard).read_bytes()
+            (with_head / ("part-" + shard)).write_bytes(tensors)
+            names = json.loads(tensors[8:8 + int.from_bytes(tensors[:8], "little")])
+            weight_map.update({name: "part-" + shard for name in names if name != "__metadata__"})
+        (with_head / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+        (with_head / "config.json").write_bytes((data / "glm4_moe" / "config.json").read_bytes())
+        for model, options in ((with_head, ("--mtp",)), (data / "llama", ("--draft-model", data / "llama" / "eagle3")),
+                               (data / "qwen3", ("--draft-model", data / "qwen3"))):
+            for form in ((), ("--json",)):
+                for temperature in (0, 1):
+                    plain = ("--model", model, "--token-ids", "3,4,5,6,7,8,9", "-n", 40, "--seed", 1, "--temperature", temperature, *form)
+                    drafted = skald("generate", *plain, *options)
+                    self.assertEqual(drafted.returncode, 0, drafted.stderr)
+                    self.assertIn("guess", drafted.stderr.splitlines()[0])
+                    self.assertRegex(drafted.stderr, r"\d+ of \d+ guesses right")
+                    self.assertEqual(drafted.stdout, skald("generate", *plain).stdout)
+        self.assertIn("no layers that predict further tokens",
+                      skald("generate", "--model", data / "llama", "--token-ids", "3", "--mtp").stderr)
 
     def test_samples_differ(self):
         found = self.lines("--prompt", "And he said", "--samples", 4, "-n", 20, "--seed", 1, "--json")

@@ -329,6 +329,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->group("Prompt");
   AddModelOptions(chat, AddModelPath(chat, options), "what the model suggests", options);
   AddTemplateOptions(chat, /*has_tools=*/false, options);
+  AddDraftOptions(chat, "Running", options.draft, nullptr);
   AddAdapterOption(chat, options);
   chat.footer(kChatFooter);
 

@@ -59,6 +59,15 @@ struct BenchOptions {
   std::filesystem::path json, record;  // files; empty: none. Of the latter rows are added to
 };
 
+// The choice of something that guesses tokens for a model; at most one member is set.
+struct DraftOptions {
+  bool mtp = false;                  // the model's own layers for further tokens
+  std::filesystem::path model = {};  // a smaller model, or a head of EAGLE-3
+
+  // Whether one is.
+  bool any() const { return mtp || !model.empty(); }
+};
+
 // How a model is served.
 struct ServeOptions {
   std::string host = "127.0.0.1";
@@ -96,7 +105,6 @@ struct ServeOptions {
   double step_ms = 250;  // most milliseconds of an engine's step; 0: no limit
   std::string policy = "fair";
   bool prompt_lookup = false;
-  std::filesystem::path draft_model = {};  // that guesses tokens; empty: none does
   uint64_t body_bytes = 32'000'000;
   uint64_t bodies_bytes = 256'000'000;    // of all requests that are being received or prepared
   uint64_t import_bytes = 4'000'000'000;  // on disk, of conversations that travel
@@ -177,6 +185,7 @@ struct Options {
   // tokenize: names of special tokens in the text become these tokens; those that go around a text do; no pieces.
   bool parse_special = false, add_special = false, only_ids = false;
 
+  DraftOptions draft;
   TextOptions texts;
   BenchOptions bench;
   ServeOptions serve;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "command_line/option_checks.h"
+#include "command_line/shared_options.h"
 
 namespace skald::program {
 namespace {
@@ -241,7 +242,8 @@ void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {
       ->group(group);
 }
 
-void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
+void AddEngineOptions(CLI::App& command, Options& options) {
+  ServeOptions& serve = options.serve;
   const char* const group = "Engine";
   command.add_option("--users", serve.users, "Answers that are computed at a time; others wait")
       ->check(Within(1, 65536))
@@ -269,13 +271,7 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
       "--prompt-lookup", serve.prompt_lookup,
       "Guess tokens by what the text said before: faster where it\nrepeats itself, and never another text");
   lookup->group(group);
-  command
-      .add_option("--draft-model", serve.draft_model,
-                  "Smaller model with the same vocabulary that guesses tokens:\nfaster where it is right, and never "
-                  "another text")
-      ->excludes(lookup)
-      ->type_name("PATH")
-      ->group(group);
+  AddDraftOptions(command, group, options.draft, lookup);
   command
       .add_option("--stall-seconds", serve.stall_seconds,
                   "Seconds without a step of the engine, while there is work,\nafter which /health answers 503")
@@ -322,7 +318,7 @@ void AddServeOptions(CLI::App& command, Options& options) {
   AddAccessOptions(command, options.serve);
   AddLimitOptions(command, options.serve);
   AddStateOptions(command, options);
-  AddEngineOptions(command, options.serve);
+  AddEngineOptions(command, options);
 }
 
 }  // namespace skald::program

@@ -57,6 +57,21 @@ CLI::Option* AddKvType(CLI::App& command, DType& type) {
       ->type_name("TYPE");
 }
 
+void AddDraftOptions(CLI::App& command, const char* group, DraftOptions& draft, CLI::Option* other) {
+  auto* const mtp = command.add_flag(
+      "--mtp", draft.mtp,
+      "Guess tokens with the layers for further tokens that the\nmodel's files have: faster, and never another text");
+  auto* const model = command.add_option(
+      "--draft-model", draft.model,
+      "Smaller model with the same vocabulary, or folder of an EAGLE-3\nhead of the model, that guesses tokens: faster "
+      "where it is right,\nand never another text");
+  mtp->group(group)->excludes(model);
+  model->type_name("PATH")->group(group);
+  if (other == nullptr) return;
+  mtp->excludes(other);
+  model->excludes(other);
+}
+
 void AddTemplateOptions(CLI::App& command, bool has_tools, Options& options) {
   command
       .add_option("--chat-template-file", options.chat_template_file, "Chat template in Jinja, in place of the model's")

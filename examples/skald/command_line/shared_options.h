@@ -27,6 +27,9 @@ void AddRanks(CLI::App& command, Options& options, const char* group);
 // The type of the cache's elements.
 CLI::Option* AddKvType(CLI::App& command, DType& type);
 
+// Those of something that guesses tokens; none of them together with `other`, which may be null.
+void AddDraftOptions(CLI::App& command, const char* group, DraftOptions& draft, CLI::Option* other);
+
 // The chat template in a file, of a command that has --chat-template, and if it `has_tools` the form of their calls.
 void AddTemplateOptions(CLI::App& command, bool has_tools, Options& options);
 

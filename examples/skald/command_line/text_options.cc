@@ -3,6 +3,7 @@
 #include "command_line/text_options.h"
 
 #include "command_line/option_checks.h"
+#include "command_line/shared_options.h"
 
 namespace skald::program {
 namespace {
@@ -57,6 +58,7 @@ void AddFormOptions(CLI::App& command, Options& options) {
       ->type_name("FILE")
       ->excludes(grammar)
       ->group(group);
+  AddDraftOptions(command, "Running", options.draft, nullptr);
   command.add_flag("--json", texts.json, "A line of JSON for each text: text, tokens, why it ended")->group(group);
   command
       .add_option("--logprobs", texts.logprobs,

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "conversation/chat_commands.h"
+#include "conversation/drafting.h"
 #include "conversation/kept_chat.h"
 #include "conversation/rescue.h"
 #include "model_files/model_text.h"
@@ -106,8 +107,8 @@ Result<void> SaveAtTheEnd(KeptChat& chat, LineReader& input, bool terminal) {
 Result<int> RunChat(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   SKALD_ASSIGN(const auto text, OpenText(options, info));
-  SKALD_ASSIGN(const auto model, LoadWeights(options, info));
-  SKALD_ASSIGN(auto parts, SessionPartsOf(options, info, *model));
+  SKALD_ASSIGN(const auto loaded, LoadWithDrafter(options, info, RuntimeOf(options, info)));
+  SKALD_ASSIGN(auto parts, SessionPartsOf(options, info, loaded));
   SKALD_ASSIGN(auto conversation, Conversation::Create(text, std::move(parts), ConversationOptionsOf(options, text)));
   KeptChat chat(options, std::move(conversation));
   const bool terminal = isatty(STDIN_FILENO) == 1;

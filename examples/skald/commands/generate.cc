@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "conversation/drafting.h"
 #include "setup.h"
 #include "skald/open/conversation.h"
 #include "skald/open/token_session.h"
@@ -74,8 +75,8 @@ class TokenPrinter {
 Result<int> RunGenerate(const Options& options) {
   SKALD_ASSIGN(auto task, OpenTextTask(options));
   if (options.texts.any()) return RunTexts(options, std::move(task));
-  SKALD_ASSIGN(const auto model, LoadWeights(options, task.info));
-  SKALD_ASSIGN(auto parts, SessionPartsOf(options, task.info, *model));
+  SKALD_ASSIGN(const auto loaded, LoadWithDrafter(options, task.info, RuntimeOf(options, task.info)));
+  SKALD_ASSIGN(auto parts, SessionPartsOf(options, task.info, loaded));
   SKALD_ASSIGN(auto session, TokenSession::Create(std::move(parts)));
   const std::vector<int32_t>& prompt = task.ids.front();
   if (const auto room = session.CheckRoom(prompt.size()); !room) return Failure(WithContextAdvice(room.error()));

@@ -18,6 +18,7 @@
 #include "bench/report/build_facts.h"
 #include "commands/serve_reload.h"
 #include "commands/simd.h"
+#include "conversation/drafting.h"
 #include "served/served_models.h"
 #include "server/api/log/server_log.h"
 #include "server/api/router.h"
@@ -157,18 +158,25 @@ std::string ContextText(const serve::ModelAtWork& model, const Options& options)
                    : "; --max-context sets it");
 }
 
+// Names what guesses tokens for the first model; empty if nothing does.
+std::string DraftText(const Options& options) {
+  if (options.serve.prompt_lookup) return "; the text so far guesses tokens";
+  return options.draft.any() ? "; " + DescribeDrafter(options.draft) : "";
+}
+
 // A line of the log on the models that are served.
 std::string DescribeService(serve::Service& service, const Options& options, const std::string& url) {
   serve::Models& models = service.models();
   const std::vector<serve::ModelStatus> list = models.List();
   if (list.size() == 1 && list[0].model != nullptr) {
-    return "serving " + list[0].name + " at " + url + " with a context of " + ContextText(*list[0].model, options);
+    return "serving " + list[0].name + " at " + url + " with a context of " + ContextText(*list[0].model, options) +
+           DraftText(options);
   }
   std::string names;
   for (const serve::ModelStatus& one : list) names += (names.empty() ? "" : ", ") + one.name;
   return "serving " + std::to_string(list.size()) + " models at " + url +
          ", each loaded when it is asked for, within " + std::to_string(models.stats().limit / 1'000'000) +
-         " MB: " + names;
+         " MB: " + names + DraftText(options);
 }
 
 void WriteBuild(std::string& out) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/bench_measure.h"
+#include "conversation/drafting.h"
 #include "conversation/program_model.h"
 #include "conversation/state_identity.h"
 #include "model_files/known_models.h"
@@ -16,7 +17,6 @@
 #include "ranks/rank_job.h"
 #include "server/service/service.h"
 #include "setup.h"
-#include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/model/rank_memory.h"
 #include "skald/model/workspace.h"
@@ -29,7 +29,7 @@ namespace {
 RuntimeConfig ServedRuntime(const Options& options, const ModelInfo& info) {
   RuntimeConfig runtime = ConversationRuntime(info, options.runtime, options.runtime.cache_bytes);
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
-  if (options.serve.prompt_lookup || !options.serve.draft_model.empty()) runtime.rewind_tokens = 8;
+  if (options.serve.prompt_lookup || options.draft.any()) runtime.rewind_tokens = kDraftedTokens;
   return runtime;
 }
 
@@ -68,42 +68,6 @@ PolicyOptions PolicyOf(const std::string& name) {
   return policy;
 }
 
-// A smaller model at its work, which a drafter refers to.
-struct Drafting {
-  Drafting(std::shared_ptr<const ProgramModel> its_model, std::shared_ptr<BlockPool> pool, Workspace its_workspace)
-      : model(std::move(its_model)), workspace(std::move(its_workspace)), drafter(*model, std::move(pool), workspace) {}
-
-  std::shared_ptr<const ProgramModel> model;
-  Workspace workspace;
-  DraftModel drafter;
-};
-
-Options OptionsOfDraft(const Options& options) {
-  Options own = options;
-  own.model = options.serve.draft_model;
-  return own;
-}
-
-// Returns the drafter for a model with this vocabulary; null if none is asked for.
-Result<std::shared_ptr<Drafter>> LoadDrafter(const Options& options, int vocab_size) {
-  if (options.serve.prompt_lookup) return std::make_shared<PromptLookup>();
-  if (options.serve.draft_model.empty()) return nullptr;
-  if (options.use_ranks) return Fail(ErrorCode::kUnsupported, "--ranks compute one model, and no other beside it");
-  const Options own = OptionsOfDraft(options);
-  SKALD_ASSIGN(const auto info, IdentifyModel(own.model));
-  if (info.spec.vocab_size != vocab_size) {
-    return Fail(ErrorCode::kInvalidArgument, own.model.string() + " has a vocabulary of " +
-                                                 std::to_string(info.spec.vocab_size) +
-                                                 " tokens, expected the model's " + std::to_string(vocab_size));
-  }
-  SKALD_ASSIGN(auto weights, LoadWeights(own, info));
-  const std::shared_ptr<const ProgramModel> model = std::move(weights);
-  SKALD_ASSIGN(auto pool, model->CreatePool(ServedRuntime(own, info)));
-  SKALD_ASSIGN(auto workspace, CreateWorkspace(options.workspace));
-  const auto drafting = std::make_shared<Drafting>(model, std::move(pool), std::move(workspace));
-  return std::shared_ptr<Drafter>(drafting, &drafting->drafter);
-}
-
 ModelServiceOptions ServiceOptionsOf(const Options& options, const std::vector<ChunkStoreRef>& stores) {
   ModelServiceOptions service;
   service.workspace = options.workspace;
@@ -122,12 +86,10 @@ Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string&
   SKALD_ASSIGN(auto text, OpenText(options, info));
   const std::string& called = name.empty() ? info.name : name;
   SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, called, info.spec, ShareOf(options.ranks)));
-  // The smaller model first: what is wrong with it shows before the larger one is loaded.
-  auto drafter = LoadDrafter(options, info.spec.vocab_size);
-  if (!drafter) return Annotate("--draft-model", drafter);
-  SKALD_ASSIGN(auto weights, LoadWeights(options, info));
-  const std::shared_ptr<const ProgramModel> model = std::move(weights);
-  SKALD_ASSIGN(auto pool, model->CreatePool(ServedRuntime(options, info)));
+  const RuntimeConfig runtime = ServedRuntime(options, info);
+  SKALD_ASSIGN(const auto loaded, LoadWithDrafter(options, info, runtime));
+  const std::shared_ptr<const ProgramModel>& model = loaded.model;
+  SKALD_ASSIGN(auto pool, model->CreatePool(runtime));
   SKALD_ASSIGN(auto identity, IdentityOf(options, info.model, {}));
   ServedModel served = {.name = called,
                         .owner = model,
@@ -138,7 +100,8 @@ Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string&
                         .identity = std::move(identity),
                         .adapters = std::move(adapters)};
   ModelServiceOptions service_options = ServiceOptionsOf(options, stores);
-  service_options.drafter = *std::move(drafter);
+  service_options.drafter = loaded.drafter;
+  if (options.serve.prompt_lookup) service_options.drafter = std::make_shared<PromptLookup>();
   SKALD_ASSIGN(auto service, ModelService::Start(std::move(served), service_options));
   return serve::ModelAtWork{std::move(service), FactsOf(info, *model)};
 }
@@ -150,10 +113,9 @@ Result<uint64_t> BytesOfServed(const Options& options) {
   constexpr uint32_t kTokens = 1;  // of a conversation: only weights are asked for
   SKALD_ASSIGN(const auto memory, MemoryOfRank(shape.spec, shape.types, {}, runtime, kTokens));
   const uint64_t bytes = memory.weights() + runtime.cache_bytes;
-  if (options.serve.draft_model.empty()) return bytes;
-  Options draft = OptionsOfDraft(options);
-  draft.serve.draft_model.clear();
-  SKALD_ASSIGN(const auto of_draft, BytesOfServed(draft));
+  if (!options.draft.any()) return bytes;
+  if (!DraftsWithModel(options.draft)) return bytes + bytes / NumLayers(info.spec);  // about one layer more
+  SKALD_ASSIGN(const auto of_draft, BytesOfServed(OptionsOfDraft(options)));
   return bytes + of_draft;
 }
 

@@ -18,6 +18,7 @@
 #include "terminal/messages.h"
 #include "terminal/standard_streams.h"
 #if defined(SKALD_HAS_STORE)
+#include "conversation/drafting.h"
 #include "skald/constraints/gbnf.h"
 #include "skald/constraints/grammar_filter.h"
 #include "skald/constraints/json_schema.h"
@@ -80,7 +81,7 @@ Result<std::vector<Request>> MakeRequests(const Options& options, const TextTask
 }
 
 // Tells how much was computed, on stderr.
-void PrintSummary(const TextTask& task, const TextOutput& output, uint64_t seed) {
+void PrintSummary(const TextTask& task, const TextOutput& output, const EngineStats& stats, uint64_t seed) {
   size_t prompt_tokens = 0, generated = 0;
   double begin = 0.0, end = 0.0;
   for (const auto& [number, told] : output.texts()) {
@@ -94,6 +95,8 @@ void PrintSummary(const TextTask& task, const TextOutput& output, uint64_t seed)
   line << task.info.name << ": " << output.texts().size() << " texts, prompts of " << prompt_tokens
        << " tokens, generated " << generated << " tokens in " << std::fixed << std::setprecision(2) << end - begin
        << " s, seed " << seed;
+  if (stats.drafted_tokens > 0)
+    line << ", " << stats.accepted_tokens << " of " << stats.drafted_tokens << " guesses right";
   Note(line.str());
 }
 
@@ -106,7 +109,7 @@ Result<int> WriteTexts(const Options& options, const TextTask& task, TextEngine&
   for (const auto& [number, told] : output.texts()) {
     if (told.last.error) return Failure(*told.last.error);
   }
-  PrintSummary(task, output, options.seed);
+  PrintSummary(task, output, engine.stats(), options.seed);
   return is_whole || !std::cout.good() ? 0 : ExitCodeOfSignal();  // main tells of lost output
 }
 
@@ -134,16 +137,18 @@ Result<int> WritePerplexity(const Options& options, const TextTask& task, TextEn
 }  // namespace
 
 Result<int> RunTexts(const Options& options, TextTask task) {
-  SKALD_ASSIGN(const auto model, LoadWeights(options, task.info));
   RuntimeConfig runtime = RuntimeOf(options, task.info);
   const uint32_t window = std::min(options.max_context.value_or(kPerplexityWindow),
                                    task.info.trained_context > 0 ? task.info.trained_context : kMaxTokens);
   if (options.texts.perplexity) runtime.max_tokens = window;
+  SKALD_ASSIGN(const auto loaded, LoadWithDrafter(options, task.info, runtime));
+  if (loaded.drafter != nullptr) Note(DescribeDrafter(options.draft));
   SKALD_ASSIGN(const auto engine,
-               TextEngine::Create(*model, runtime, options.workspace, task.tokenizer ? &*task.tokenizer : nullptr));
+               TextEngine::Create(*loaded.model, runtime, options.workspace,
+                                  task.tokenizer ? &*task.tokenizer : nullptr, loaded.drafter.get()));
   SKALD_TRY(CatchSignals());
   return options.texts.perplexity ? WritePerplexity(options, task, *engine, window)
-                                  : WriteTexts(options, task, *engine, model->adapter().digest);
+                                  : WriteTexts(options, task, *engine, loaded.model->adapter().digest);
 }
 
 #else

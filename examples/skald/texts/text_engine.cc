@@ -10,12 +10,14 @@
 namespace skald::program {
 
 Result<std::unique_ptr<TextEngine>> TextEngine::Create(const ProgramModel& model, const RuntimeConfig& runtime,
-                                                       const WorkspaceOptions& workspace, const Tokenizer* tokenizer) {
+                                                       const WorkspaceOptions& workspace, const Tokenizer* tokenizer,
+                                                       Drafter* drafter) {
   SKALD_ASSIGN(auto pool, model.CreatePool(runtime));
   SKALD_ASSIGN(auto created, CreateWorkspace(workspace));
   std::unique_ptr<TextEngine> texts(new TextEngine(std::move(created)));
   EngineOptions options;
   options.tokenizer = tokenizer;
+  options.drafter = drafter;
   if (model.adapter().digest != Sha256Digest{}) options.adapters = {&model.adapter()};
   SKALD_ASSIGN(auto engine, Engine::Create(model, std::move(pool), texts->workspace_, std::move(options)));
   texts->engine_ = std::move(engine);

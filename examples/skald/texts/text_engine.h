@@ -15,6 +15,7 @@
 #include "skald/base/result.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/engine/engine.h"
+#include "skald/engine/requests/drafter.h"
 #include "skald/engine/requests/request.h"
 #include "skald/tokenizers/tokenizer_value.h"
 
@@ -22,13 +23,16 @@ namespace skald::program {
 
 class TextEngine {
  public:
-  // `model` and `tokenizer`, which may be null, must outlive this. Errors: those of CreatePool, CreateWorkspace and
-  // Engine::Create.
+  // `model`, `tokenizer` and `drafter`, both of which may be null, must outlive this. Errors: those of CreatePool,
+  // CreateWorkspace and Engine::Create.
   static Result<std::unique_ptr<TextEngine>> Create(const ProgramModel& model, const RuntimeConfig& runtime,
-                                                    const WorkspaceOptions& workspace, const Tokenizer* tokenizer);
+                                                    const WorkspaceOptions& workspace, const Tokenizer* tokenizer,
+                                                    Drafter* drafter = nullptr);
 
   // Tokens that a text may have, prompt and answer.
   uint32_t capacity() const { return engine_->capacity(); }
+
+  EngineStats stats() const { return engine_->stats(); }
 
   // Computes all requests, and calls `take` with each event, whose request is an index of `requests`, until it returns
   // false. An interrupt, too, cancels what is left. Returns whether all came to their ends. Errors: a request that

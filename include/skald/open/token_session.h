@@ -21,7 +21,11 @@
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/engine/plan/cost_model.h"
+#include "skald/engine/requests/drafter.h"
 #include "skald/engine/requests/model_ref.h"
+#include "skald/engine/speculation/draft_length.h"
+#include "skald/engine/speculation/watched_rows.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"
 #include "skald/sampling/settings.h"
@@ -49,10 +53,13 @@ class PromptMemory {
 
 /// The things that a session computes with. Everything that they refer to must outlive it.
 struct SessionParts {
-  ModelRef model;                                     ///< an AnyModel, ranks, or a model of the caller's own
-  std::shared_ptr<BlockPool> pool;                    ///< of the model's layout; its token limit is the session's
-  const Adapter* adapter = nullptr;                   ///< computes the conversation from its first token on; null: none
-  std::shared_ptr<PromptMemory> memory = {};          ///< for prompts of an empty session; null: none
+  ModelRef model;                             ///< an AnyModel, ranks, or a model of the caller's own
+  std::shared_ptr<BlockPool> pool;            ///< of the model's layout; its token limit is the session's
+  const Adapter* adapter = nullptr;           ///< computes the conversation from its first token on; null: none
+  std::shared_ptr<PromptMemory> memory = {};  ///< for prompts of an empty session; null: none
+  /// Guesses tokens, as an engine's does; null: no speculation. Windowed and recurrent models take back as many guesses
+  /// as the pool's RuntimeConfig::rewind_tokens says, and get no more.
+  std::shared_ptr<Drafter> drafter = {};
   std::function<void(const Error&)> on_warning = {};  ///< is told why the memory is no longer used
   /// Asked after each pass over a prompt and after each token, on the thread that computes. True ends the answer.
   std::function<bool()> is_stopped = {};
@@ -80,6 +87,8 @@ struct SessionStatistics {
   size_t recalled_tokens = 0;                   ///< of these, what PromptMemory knew
   size_t generated_tokens = 0;                  ///< drawn
   size_t decode_steps = 0;                      ///< fewer than that: the first token comes with the prompt
+  size_t drafted_tokens = 0;                    ///< guesses that were checked
+  size_t accepted_tokens = 0;                   ///< of these, those that were right
   std::chrono::duration<double> prompt_time{};  ///< seconds that prompts took
   std::chrono::duration<double> decode_time{};  ///< seconds that the other tokens took
 };
@@ -100,8 +109,11 @@ class TokenSession {
   /// Returns the session as it is. No token state is copied; see KVCache::Fork.
   Result<State> Copy() const;
   /// Continues from `state`, which must be of this session's pool and adapter.
-  void Replace(State state) noexcept { state_ = std::move(state); }
-  /// Returns a second session with the same past, on the same pool and workspace.
+  void Replace(State state) noexcept {
+    state_ = std::move(state);
+    ForgetDrafts();
+  }
+  /// Returns a second session with the same past, on the same pool and workspace, without a drafter.
   Result<TokenSession> Fork() const;
 
   /// Fails with kOutOfRange, and the tokens as facts, if a prompt of so many tokens does not fit.
@@ -154,6 +166,20 @@ class TokenSession {
   /// The same of tokens in any place, in passes.
   Result<std::span<const float>> Feed(std::span<const int32_t> tokens);
 
+  /// Computes one pass, with the outputs that its tokens want.
+  Result<Outputs> Compute(std::span<const int32_t> pass, std::span<const Want> wants);
+
+  /// Tells the drafter what was computed of a text, and returns at most `most` guesses of what follows it.
+  std::vector<int32_t> Draft(std::span<const int32_t> text, const SamplerSettings& sampler, uint32_t most);
+
+  /// As many guesses as are worth their rows, of what follows all tokens; at most `most`.
+  std::vector<int32_t> Guess(const SamplerSettings& sampler, size_t most);
+
+  /// Keeps the first `known` tokens, as KeepBefore, where guesses came after them.
+  Result<void> KeepKnown(uint32_t known, std::span<const int32_t> later);
+
+  void ForgetDrafts() noexcept;
+
   Result<AnswerEnd> DrawAll(std::span<const float> logits, const AnswerOptions& options,
                             const std::function<bool(int32_t)>& emit, size_t& drawn);
 
@@ -167,6 +193,10 @@ class TokenSession {
   State state_;
   SamplerScratch scratch_;
   SessionStatistics statistics_;
+  WatchedRows watched_;
+  DraftLength draft_length_;
+  DraftCost draft_cost_;
+  CostModel cost_;
 };
 
 }  // namespace skald

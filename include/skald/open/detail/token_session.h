@@ -15,6 +15,7 @@
 #include "skald/base/numbers/digest.h"
 #include "skald/base/text/message.h"
 #include "skald/cache/create.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/cache/steps/batch.h"
 #include "skald/engine/answers/answer.h"
 #include "skald/engine/requests/request.h"
@@ -22,6 +23,20 @@
 #include "skald/model/outputs.h"
 
 namespace skald {
+
+namespace internal {
+
+// The session's text, as its drafter knows it.
+inline constexpr uint64_t kOnlyText = 0;
+
+// Guesses in a step.
+inline constexpr size_t kMostDrafts = 8;
+
+inline double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace internal
 
 SKALD_INLINE Result<TokenSession> TokenSession::Create(SessionParts parts) {
   return NoThrow("TokenSession::Create", [&]() -> Result<TokenSession> {
@@ -44,6 +59,7 @@ SKALD_INLINE Result<TokenSession> TokenSession::Fork() const {
     SKALD_ASSIGN(auto copy, Copy());
     TokenSession fork(parts_, workspace_, std::move(copy.cache));
     fork.state_.pending = std::move(copy.pending);
+    fork.parts_.drafter = nullptr;  // it knows one text
     return fork;
   });
 }
@@ -118,17 +134,72 @@ SKALD_INLINE void TokenSession::LoseMemory(const Error& error) {
 }
 
 SKALD_INLINE Result<std::span<const float>> TokenSession::Feed(std::span<const int32_t> tokens) {
-  ForwardOptions options;
-  if (parts_.adapter != nullptr) options.adapters = {parts_.adapter};
   std::span<const float> logits;
   for (size_t fed = 0; fed < tokens.size();) {
-    const auto pass = tokens.subspan(fed, std::min<size_t>(tokens.size() - fed, options.pass_tokens));
-    SKALD_ASSIGN(const auto outputs, parts_.model.Forward(Batch().Add(state_.cache, pass), *workspace_, options));
+    const auto pass = tokens.subspan(fed, std::min<size_t>(tokens.size() - fed, ForwardOptions().pass_tokens));
+    std::vector<Want> wants(pass.size(), Want::kNothing);
+    wants.back() = Want::kLogits;
+    SKALD_ASSIGN(const auto outputs, Compute(pass, wants));
     if (parts_.is_stopped && parts_.is_stopped()) return {};
     logits = outputs[0];
     fed += pass.size();
+    if (fed == tokens.size() || parts_.drafter == nullptr) continue;
+    std::vector<int32_t> text(state_.cache.tokens().begin(), state_.cache.tokens().end());
+    text.push_back(tokens[fed]);
+    (void)Draft(text, {}, 0);
   }
   return logits;
+}
+
+SKALD_INLINE Result<Outputs> TokenSession::Compute(std::span<const int32_t> pass, std::span<const Want> wants) {
+  ForwardOptions options;
+  if (parts_.adapter != nullptr) options.adapters = {parts_.adapter};
+  const StepWork work = StepWork().With(state_.cache.size(), pass.size());
+  if (parts_.drafter != nullptr) {
+    watched_.Begin(parts_.drafter.get());
+    watched_.Add(internal::kOnlyText, state_.cache.size(), pass.size());
+    options.observer = watched_.MakeObserver();
+  }
+  const auto start = std::chrono::steady_clock::now();
+  auto outputs = parts_.model.Forward(Batch().Add(state_.cache, pass, wants), *workspace_, options);
+  if (outputs) cost_.Observe(work, internal::SecondsSince(start));
+  return outputs;
+}
+
+SKALD_INLINE std::vector<int32_t> TokenSession::Draft(std::span<const int32_t> text, const SamplerSettings& sampler,
+                                                      uint32_t most) {
+  DraftTask task = {internal::kOnlyText, text, &sampler, most, watched_.Of(internal::kOnlyText)};
+  if (most == 0 && task.rows.values.empty()) return {};
+  const auto start = std::chrono::steady_clock::now();
+  if (!parts_.drafter->Draft({&task, 1})) return {};
+  draft_cost_.Observe({&task, 1}, internal::SecondsSince(start));
+  const auto is_foreign = [&](int32_t id) { return id < 0 || id >= vocab_size(); };
+  task.drafts.erase(std::ranges::find_if(task.drafts, is_foreign), task.drafts.end());
+  if (task.drafts.size() > most) task.drafts.resize(most);
+  return std::move(task.drafts);
+}
+
+SKALD_INLINE std::vector<int32_t> TokenSession::Guess(const SamplerSettings& sampler, size_t most) {
+  if (parts_.drafter == nullptr) return {};
+  const auto keeps_all = [](const CacheGroup& group) { return !group.is_recurrent() && group.window == 0; };
+  if (!std::ranges::all_of(parts_.pool->layout().groups(), keeps_all)) {
+    most = std::min<size_t>(most, parts_.pool->runtime().rewind_tokens);
+  }
+  most = std::min<size_t>({most, internal::kMostDrafts, parts_.drafter->MostDrafts(), tokens_left()});
+  const uint32_t wanted =
+      most == 0 ? 0 : draft_length_.Choose(static_cast<uint32_t>(most), {}, state_.cache.size(), cost_, draft_cost_);
+  return Draft(ids(), sampler, wanted);
+}
+
+SKALD_INLINE void TokenSession::ForgetDrafts() noexcept {
+  if (parts_.drafter != nullptr) parts_.drafter->Forget(internal::kOnlyText);
+}
+
+SKALD_INLINE Result<void> TokenSession::KeepKnown(uint32_t known, std::span<const int32_t> later) {
+  watched_.Keep(internal::kOnlyText, known);
+  if (state_.cache.size() > known) return KeepBefore(known, later);
+  state_.pending.assign(later.begin(), later.end());
+  return {};
 }
 
 SKALD_INLINE Result<AnswerEnd> TokenSession::DrawAll(std::span<const float> logits, const AnswerOptions& options,
@@ -142,20 +213,47 @@ SKALD_INLINE Result<AnswerEnd> TokenSession::DrawAll(std::span<const float> logi
   request.end_tokens = options.end_ids;
   SKALD_ASSIGN(auto answer, skald::Answer::Begin(std::make_shared<const Request>(std::move(request)), /*sample=*/0,
                                                  static_cast<uint32_t>(most), /*tokenizer=*/nullptr));
+  std::vector<int32_t> guesses;  // that the cache ends with
+  size_t right = 0;              // of these
+  uint32_t known = state_.cache.size();
+  Outputs outputs;  // of the last token that was known, and of the guesses
   for (;;) {
     Event event;
     SKALD_ASSIGN(const int32_t id, answer.Draw(logits, scratch_, event));
-    if (answer.finish() == FinishReason::kEndToken) return AnswerEnd::kModel;
+    if (answer.finish() == FinishReason::kEndToken) {
+      SKALD_TRY(KeepKnown(known, {}));
+      return AnswerEnd::kModel;
+    }
     ++drawn;
     state_.pending = {id};
-    if (!emit(id)) return AnswerEnd::kStopped;
+    const bool goes_on = emit(id);
+    if (goes_on && !answer.finish() && right < guesses.size() && guesses[right] == id) {
+      state_.pending.clear();
+      ++known, ++right, ++statistics_.accepted_tokens;
+      logits = outputs[right];
+      continue;
+    }
+    SKALD_TRY(KeepKnown(known, {&id, 1}));
+    if (!goes_on) return AnswerEnd::kStopped;
     if (answer.finish()) return most == options.max_tokens ? AnswerEnd::kTokenLimit : AnswerEnd::kContextFull;
 
-    SKALD_ASSIGN(const auto fed, Feed(state_.pending));
+    draft_length_.Observe(static_cast<uint32_t>(guesses.size()), static_cast<uint32_t>(right));
+    guesses = Guess(options.sampler, most - drawn);
+    statistics_.drafted_tokens += guesses.size();
+    std::vector<int32_t> tokens = state_.pending;
+    std::vector<Want> wants(tokens.size() - 1, Want::kNothing);
+    tokens.insert(tokens.end(), guesses.begin(), guesses.end());
+    wants.resize(tokens.size(), Want::kLogits);
+    SKALD_ASSIGN(outputs, Compute(tokens, wants));
+    known = state_.cache.size() - static_cast<uint32_t>(guesses.size());
+    right = 0;
     state_.pending.clear();
     ++statistics_.decode_steps;
-    if (fed.empty()) return AnswerEnd::kStopped;
-    logits = fed;
+    if (parts_.is_stopped && parts_.is_stopped()) {
+      SKALD_TRY(KeepKnown(known, {}));
+      return AnswerEnd::kStopped;
+    }
+    logits = outputs[0];
   }
 }
 
@@ -171,6 +269,7 @@ SKALD_INLINE Result<void> TokenSession::KeepBefore(uint32_t tokens, std::span<co
 
 SKALD_INLINE Result<void> TokenSession::Rewind(uint32_t tokens) {
   if (tokens >= size()) return {};
+  ForgetDrafts();
   return NoThrow("TokenSession::Rewind", [&] { return KeepBefore(tokens, {}); });
 }
 
@@ -180,6 +279,7 @@ SKALD_INLINE Result<void> TokenSession::Erase(uint32_t begin, uint32_t end, bool
       return Fail(ErrorCode::kOutOfRange, Concat({"cannot erase tokens [", std::to_string(begin), ", ",
                                                   std::to_string(end), ") of a session of ", std::to_string(size())}));
     }
+    ForgetDrafts();
     const uint32_t computed = state_.cache.size();
     const bool moves = begin >= computed || (!recomputes && state_.cache.Erase(begin, std::min(end, computed)));
     if (!moves) {

@@ -33,8 +33,7 @@ SKALD_INLINE Observer WatchedRows::MakeObserver() {
 }
 
 SKALD_INLINE void WatchedRows::Copy(const ResidualStream& stream) {
-  const auto place = std::ranges::find(places_, stream.block);
-  if (place == places_.end() || texts_.empty() || stream.rows() == 0) return;
+  if (std::ranges::count(places_, stream.block) == 0 || texts_.empty() || stream.rows() == 0) return;
   const size_t dim = stream.values.size() / stream.rows();
   if (width_ == 0) {
     width_ = dim * places_.size();
@@ -44,12 +43,13 @@ SKALD_INLINE void WatchedRows::Copy(const ResidualStream& stream) {
     });
     if (!has_room) return texts_.clear();  // costs guesses, and nothing else
   }
-  const size_t column = static_cast<size_t>(place - places_.begin()) * dim;
   for (size_t i = 0; i < stream.rows(); ++i) {
     const Text& text = texts_[stream.sequences[i]];
     if (text.rows == 0) continue;
-    const size_t row = text.first + stream.positions[i] - text.begin;
-    std::ranges::copy(stream.row(i), values_.begin() + static_cast<std::ptrdiff_t>(row * width_ + column));
+    float* const row = values_.data() + (text.first + stream.positions[i] - text.begin) * width_;
+    for (size_t place = 0; place < places_.size(); ++place) {  // heads of small models may read one twice
+      if (places_[place] == stream.block) std::ranges::copy(stream.row(i), row + place * dim);
+    }
   }
 }
 
