@@ -67,20 +67,22 @@ RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info) {
   return runtime;
 }
 
-Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const DraftedModel& loaded) {
+Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const DraftedModel& loaded,
+                                    const Adapter* adapter) {
   const ProgramModel& model = *loaded.model;
   if (loaded.drafter != nullptr) Note(DescribeDrafter(options.draft));
   SKALD_ASSIGN(auto pool, model.CreatePool(RuntimeOf(options, info)));
   SessionParts parts = {
       .model = model,
       .pool = std::move(pool),
-      .adapter = options.adapter ? &model.adapter() : nullptr,
+      .adapter = adapter,
       .drafter = loaded.drafter,
       .on_warning = [](const Error& error) { Warn(error.message + "; the run goes on without the prompt cache"); },
       .is_stopped = TakeInterrupt,
       .workspace = options.workspace};
   if (!options.prompt_cache) return parts;
-  auto memory = OpenPromptMemory(options, info.model, model.adapter().digest, parts.pool);
+  auto memory =
+      OpenPromptMemory(options, info.model, adapter != nullptr ? adapter->digest : Sha256Digest{}, parts.pool);
   if (memory) {
     parts.memory = std::move(*memory);
   } else if (memory.error().code == ErrorCode::kInvalidArgument || memory.error().code == ErrorCode::kUnsupported) {

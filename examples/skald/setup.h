@@ -31,8 +31,9 @@ Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const 
 RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info);
 
 // Returns what a new conversation computes with, prompts of earlier runs included, and tells what guesses tokens.
-// `loaded` must outlive it.
-Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const DraftedModel& loaded);
+// `adapter` may be null. It and `loaded` must outlive it.
+Result<SessionParts> SessionPartsOf(const Options& options, const ModelInfo& info, const DraftedModel& loaded,
+                                    const Adapter* adapter);
 
 // Returns `error`, with the option that helps if the context was too small.
 Error WithContextAdvice(Error error);

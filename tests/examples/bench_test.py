@@ -13,6 +13,7 @@ import re
 import resource
 import sqlite3
 import subprocess
+import time
 import unittest
 
 from skald_program import DEMO, PROGRAM, TestCase
@@ -41,6 +42,12 @@ class Bench(TestCase):
             self.assertGreater(row["limit_tokens_per_second"], 0)
         [limits] = results["limits"]
         self.assertGreater(limits["read_bytes_per_second"], 1e8)
+
+    def test_each_measurement_waits(self):
+        start = time.monotonic()
+        self.run_skald("bench", *ONE_ROW, "-d", "0,8", "--delay", 0.7)
+        self.assertGreater(time.monotonic() - start, 1.4)
+        self.refused(2, "--delay: ", "bench", "--delay", -1)
 
     def test_a_model_in_several_types(self):
         for arguments in ((), ("--dtype", "f32,bf16")):

@@ -7,9 +7,13 @@ usage: chat_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the reposito
 
 import json
 import re
+import sys
 import unittest
 
-from skald_program import NO_END, Terminal, TestCase
+from skald_program import DEMO, NO_END, Terminal, TestCase
+
+sys.path.insert(0, "tests/support")
+import demo_adapter
 
 
 class Chat(TestCase):
@@ -57,7 +61,8 @@ class Chat(TestCase):
         self.assertIn("[/undo takes nothing, got twice]", self.chat("/undo twice")[1])
         self.assertIn("[/load needs the name of a file]", self.chat("/load")[1])
         help_text = self.chat("/help")[1]
-        for command in ("/undo", "/regen", "/clear", "/system [TEXT]", "/read FILE", "/set [NAME VALUE]", "/save [FILE]", "/load FILE",
+        for command in ("/undo", "/regen", "/clear", "/system [TEXT]", "/read FILE", "/edit [TEXT]", "/show [PART]",
+                        "/adapter [PATH]", "/set [NAME VALUE]", "/save [FILE]", "/load FILE",
                         "/fork FILE", "/sessions", "/help", "/quit"):
             self.assertIn(f"[{command}: ", help_text)
 
@@ -87,6 +92,60 @@ class Chat(TestCase):
         self.assertEqual(talk("/system Be brief.", "Hello")[0], talk("Hello", system=("--system", "Be brief."))[0])
         self.assertEqual(talk("/system Be brief.", "/system", "Hello")[0], talk("Hello")[0])
         self.assertEqual(0, int(re.search(r"context (\d+) of", talk("Hello", "/system Be brief.")[1])[1]))
+
+    def test_a_chat_tells_what_it_is_made_of(self):
+        _, err = self.chat("And", "/show", options=(*self.OPTIONS, "--chat-template", "llama2", "--system", "Be brief."))
+        for line in (r"model demo \(.*demo_model\)", r"family gemma3_text, 3\.7 million parameters, weights BF16 \(7\.4 million bytes\)",
+                     r"context \d\d of 512 tokens, trained on 512", r"chat template: built-in llama2, tool calls in the form json",
+                     r"system message: Be brief\.", r"seed 2", r"max_tokens 12"):
+            self.assertRegex(err, rf"(?m)^\[{line}\]$")
+        template = self.chat("/show template", options=(*self.OPTIONS, "--chat-template", "zephyr"))[1]
+        self.assertIn("<|assistant|>", template)
+        self.assertNotIn("top_p", template)
+        _, err = self.chat("/show model", "/show template", "/show system", "/show licence")
+        self.assertNotIn("top_p", err)
+        for line in ("no chat template: the model continues what you write", "no system message",
+                     "/show knows model, system, settings and template, not licence"):
+            self.assertIn(f"[{line}]", err)
+
+    def test_an_editor_needs_a_terminal(self):
+        self.assertIn("[an editor needs a terminal]", self.chat("/edit")[1])
+
+    def test_guesses_change_no_answer(self):
+        adapter = self.folder / "adapter"
+        demo_adapter.write(adapter, 1)  # so that guesses of the model alone are right and wrong
+        lines = ("And the king said", "unto him", "/regen", "/undo", "Go")
+        for options in (("-n", 12), ("-n", 12, "--temperature", 0), ("-n", 1), ("--logit-bias", NO_END, "--max-context", 45)):
+            with self.subTest(options):
+                options = ("--seed", 2, "--adapter", adapter, *options)
+                plain = self.chat(*lines, options=options)
+                guessed = self.chat(*lines, options=(*options, "--draft-model", DEMO))
+                self.assertEqual(plain[0], guessed[0])
+                without = re.sub(r", \d+ of \d+ guesses right", "", guessed[1])
+                self.assertEqual(re.findall(r"context \d+", plain[1]), re.findall(r"context \d+", without))
+        right, all_of_them = map(int, re.search(r", (\d+) of (\d+) guesses right", self.chat(
+            *lines, options=("--seed", 2, "-n", 100, "--adapter", adapter, "--draft-model", DEMO))[1]).groups())
+        self.assertTrue(0 < right < all_of_them)
+        self.refused(1, "--draft-model: .*no such model", "chat", "--draft-model", self.folder / "no such model")
+
+    def test_the_adapter_can_be_changed(self):
+        one, other = self.folder / "one", self.folder / "other"
+        for seed, path in ((1, one), (2, other)):
+            demo_adapter.write(path, seed)
+        def talk(*lines, options=()):
+            return self.chat(*lines, options=(*self.OPTIONS, "--temperature", 0, *options))
+        self.assertEqual(talk(f"/adapter {one}", "And", "Go")[0], talk("And", "Go", options=("--adapter", one))[0])
+        self.assertEqual(talk("/adapter", "And", "Go", options=("--adapter", one))[0], talk("And", "Go")[0])
+        # Earlier turns stay, and are computed anew.
+        changed = talk("And", f"/adapter {other}", "Go", "/show model", f"/adapter {self.folder / 'nothing'}", "/undo", "/undo")
+        self.assertEqual(changed[0].splitlines()[0], talk("And")[0].splitlines()[0])
+        self.assertNotEqual(changed[0], talk("And", "Go")[0])
+        for line in ("[going on with the adapter ", f"[adapter {other}]", "nothing: cannot open", "context 0 of"):
+            self.assertIn(line, changed[1])
+        saved = self.folder / "chat.skald"
+        talk("And", f"/adapter {one}", "Go", f"/save {saved}")
+        self.assertIn("going on from", talk(f"/load {saved}", options=("--adapter", one))[1])
+        self.assertIn("made with another adapter", talk(f"/load {saved}")[1])
 
     def test_a_file_begins_the_next_message(self):
         options = (*self.OPTIONS, "--chat-template", "llama2")

@@ -45,7 +45,7 @@ class Documents(TestCase):
         self.assertEqual(words("skald", "chat", "--dty"), ["--dtype"])
         self.assertEqual(words("skald", "chat", "--dtype", "q"), ["q8_0", "q4_0"])
         self.assertEqual(words("skald", "completion", ""), ["bash", "zsh", "fish"])
-        self.assertEqual(words("skald", "serve", "--tool-format", "deep"), ["deepseek-v3", "deepseek-v3.1"])
+        self.assertEqual(words("skald", "serve", "--tool-format", "deep"), ["deepseek-v3", "deepseek-v3.1", "deepseek-v3.2", "deepseek-v4"])
         self.assertEqual(words("skald", "inspect", "examples/demo_m"), ["examples/demo_model"])
 
     @unittest.skipUnless(shutil.which("zsh"), "SKIPPED: there is no zsh")

@@ -14,8 +14,9 @@ EDITS = "\033[?2004h"  # the editor asks the terminal to mark pastes
 
 
 class Prompt(TestCase):
-    def chat(self, term="xterm"):
-        env = {**os.environ, "TERM": term, "XDG_STATE_HOME": str(self.folder), "HOME": str(self.folder)}
+    def chat(self, term="xterm", editor="false"):
+        env = {**os.environ, "TERM": term, "XDG_STATE_HOME": str(self.folder), "HOME": str(self.folder),
+               "TMPDIR": str(self.folder), "VISUAL": editor}
         chat = Terminal(self, "chat", "--seed", "3", "--max-tokens", "4", "--no-packed-cache", env=env)
         chat.wait_for("/quit ends the chat]")
         if term == "xterm":
@@ -71,6 +72,35 @@ class Prompt(TestCase):
         chat = self.chat()
         chat.write("/und\t\r")
         chat.wait_for("there is no message to take back")
+
+    def editor(self, script):
+        """A program that is given the file of a message."""
+        path = self.folder / "an editor"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return f"'{path}'"
+
+    def test_a_message_is_written_in_an_editor(self):
+        script = 'test -t 0 && test -t 1 && stat -c %a "${1%/*}" > mode; cp "$1" before; printf "one\\ntwo\\n\\n" >> "$1"'
+        chat = self.chat(editor=self.editor(f"cd '{self.folder}'; {script}"))
+        self.ask(chat, "/edit And the king\r")
+        self.assertEqual((self.folder / "before").read_text(), "And the king")
+        self.assertEqual((self.folder / "mode").read_text(), "700\n")
+        # A key does the same with the line as it is.
+        self.ask(chat, "unto\030\005\r")
+        self.assertEqual((self.folder / "before").read_text(), "unto")
+        self.assertEqual(self.said(chat), ["/edit\\040And\\040the\\040king", "untoone\\012two", "/quit"])
+        self.assertEqual(list(self.folder.glob("skald-message-*")), [])
+
+    def test_an_editor_that_fails_sends_nothing(self):
+        for editor, said in (("false", "false failed: its text is not used"), ("no-such-editor", "no-such-editor cannot be run"),
+                             ("true", "there is no text: nothing was sent")):
+            with self.subTest(editor):
+                chat = self.chat(editor=editor)
+                chat.write("/edit\r")
+                chat.wait_for(said)
+                chat.write("/undo\r")
+                chat.wait_for("there is no message to take back")
 
     def test_an_interrupt_forgets_the_line_alone(self):
         chat = self.chat()

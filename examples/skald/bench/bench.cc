@@ -2,12 +2,14 @@
 
 #include "bench/bench.h"
 
+#include <chrono>
 #include <iomanip>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,8 @@
 namespace skald::program {
 namespace {
 
+void Wait(const BenchOptions& options) { std::this_thread::sleep_for(std::chrono::duration<double>(options.delay)); }
+
 // A table of the waiting times that users of an engine see.
 Result<void> Serve(const BenchOptions& options, const BenchModel& model) {
   std::cout << "| model | SIMD | threads | users | prompt, answer | arrival | tokens/s | first token: p50, p99, ms | "
@@ -41,6 +45,7 @@ Result<void> Serve(const BenchOptions& options, const BenchModel& model) {
       ServeCase serve_case = {users,   options.prompts.front(), options.generated.front(), options.arrival, {},
                               threads, options.kv_type};
       if (options.step_ms > 0) serve_case.step_seconds = options.step_ms / 1e3;
+      Wait(options);
       SKALD_ASSIGN(const auto measured, MeasureServing(*model.model, serve_case));
       const Latency& first = measured.first_token;
       const Latency& between = measured.between;
@@ -109,6 +114,7 @@ class Bench {
       const BenchLimits limits = {LimitsOf(setting.simd, threads), cache_};
       for (const BenchCase& bench_case : CasesOf(options_, threads)) {
         if (!std::cout) return {};
+        Wait(options_);
         MeasuredRanks* const ranks = ranks_ != nullptr ? &ranks_->measured() : nullptr;
         SKALD_ASSIGN(const auto measured,
                      Measure(*model.model, bench_case, limits, options_.repetitions, meters_, ranks));

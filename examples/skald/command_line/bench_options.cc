@@ -73,6 +73,9 @@ void AddCases(CLI::App& command, BenchOptions& bench) {
       ->check(Within(1, 1000))
       ->capture_default_str()
       ->type_name("N");
+  command.add_option("--delay", bench.delay, "Seconds before each measurement, for the machine to cool")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->type_name("SECONDS");
 }
 
 void AddMachine(CLI::App& command, Options& options) {

@@ -54,6 +54,7 @@ struct BenchOptions {
   uint32_t arrival = 0;           // tokens of a prompt that comes while they write; 0: none does
   double step_ms = 0;             // most milliseconds of an engine's step; 0: no limit
   size_t repetitions = 5;
+  double delay = 0;                   // seconds before each measurement
   std::vector<int> cpus, numa_nodes;  // that threads keep to; none: all
   BenchOutput output = BenchOutput::kMarkdown;
   std::filesystem::path json, record;  // files; empty: none. Of the latter rows are added to

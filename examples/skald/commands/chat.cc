@@ -18,8 +18,6 @@
 #include "conversation/rescue.h"
 #include "model_files/model_text.h"
 #include "setup.h"
-#include "skald/base/json/json_tree.h"
-#include "skald/base/json/json_value_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/open/conversation.h"
 #include "skald/open/token_session.h"
@@ -36,23 +34,6 @@ namespace {
 std::filesystem::path HistoryFile() {
   const auto folder = UserStateFolder();
   return folder.empty() ? folder : folder / "skald" / "chat_history";
-}
-
-// The user's choices for a conversation.
-ConversationOptions ConversationOptionsOf(const Options& options, const ModelText& text) {
-  ConversationOptions chosen = {.system = options.system,
-                                .render = RenderOptionsNow(),
-                                .sampler = text.sampler,
-                                .max_tokens = options.max_tokens,
-                                .shows_thoughts = true};
-  if (options.chose_seed) chosen.seed = options.seed;
-  for (const auto& [name, value] : options.variables) {
-    nlohmann::ordered_json parsed;
-    const bool is_json = internal::ParseJson(value, parsed).empty();
-    TreeOf(chosen.variables)[name] =
-        is_json ? std::move(parsed) : nlohmann::ordered_json(value);  // a bare word is a text
-  }
-  return chosen;
 }
 
 // Answers messages until the user or a signal ends the chat, or the output fails. Errors: the input's.
@@ -108,9 +89,9 @@ Result<int> RunChat(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   SKALD_ASSIGN(const auto text, OpenText(options, info));
   SKALD_ASSIGN(const auto loaded, LoadWithDrafter(options, info, RuntimeOf(options, info)));
-  SKALD_ASSIGN(auto parts, SessionPartsOf(options, info, loaded));
-  SKALD_ASSIGN(auto conversation, Conversation::Create(text, std::move(parts), ConversationOptionsOf(options, text)));
-  KeptChat chat(options, std::move(conversation));
+  const ChatParts parts = {options, info, text, loaded};
+  SKALD_ASSIGN(auto conversation, BeginConversation(parts, loaded.model->chosen_adapter()));
+  KeptChat chat(parts, std::move(conversation));
   const bool terminal = isatty(STDIN_FILENO) == 1;
   if (text.chat_template.parts().only_continues) {
     Note("no chat template: " + std::string(info.name) + " continues what you write; see --chat-template");

@@ -76,7 +76,7 @@ Result<int> RunGenerate(const Options& options) {
   SKALD_ASSIGN(auto task, OpenTextTask(options));
   if (options.texts.any()) return RunTexts(options, std::move(task));
   SKALD_ASSIGN(const auto loaded, LoadWithDrafter(options, task.info, RuntimeOf(options, task.info)));
-  SKALD_ASSIGN(auto parts, SessionPartsOf(options, task.info, loaded));
+  SKALD_ASSIGN(auto parts, SessionPartsOf(options, task.info, loaded, loaded.model->chosen_adapter()));
   SKALD_ASSIGN(auto session, TokenSession::Create(std::move(parts)));
   const std::vector<int32_t>& prompt = task.ids.front();
   if (const auto room = session.CheckRoom(prompt.size()); !room) return Failure(WithContextAdvice(room.error()));

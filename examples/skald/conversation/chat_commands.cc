@@ -3,16 +3,14 @@
 #include "conversation/chat_commands.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <filesystem>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
-#include "command_line/option_checks.h"
-#include "skald/sampling/settings.h"
+#include "conversation/chat_settings.h"
+#include "conversation/show_chat.h"
 #include "terminal/messages.h"
+#include "terminal/text_editor.h"
 
 namespace skald::program {
 namespace {
@@ -40,89 +38,23 @@ Result<void> ListSessions(const KeptChat& chat) {
   return {};
 }
 
-// A setting of the answers to come.
-struct Setting {
-  std::string_view name;
-  std::string (*show)(const Conversation& chat);
-  Result<void> (*set)(Conversation& chat, const std::string& text);
-};
-
-Failure Expected(const char* what, const std::string& text) {
-  return Fail(ErrorCode::kInvalidArgument, std::string("expected ") + what + ", got " + text);
-}
-
-template <auto kMember>
-constexpr Setting SamplerSetting(std::string_view name) {
-  using Value = std::remove_cvref_t<decltype(SamplerSettings().*kMember)>;
-  return {name,
-          [](const Conversation& chat) {
-            std::ostringstream text;
-            text << chat.sampler().*kMember;
-            return text.str();
-          },
-          [](Conversation& chat, const std::string& text) -> Result<void> {
-            const auto value = ParseNumber<Value>(text);
-            if (!value) return Expected("a number", text);
-            SamplerSettings sampler = chat.sampler();
-            sampler.*kMember = *value;
-            return chat.SetSampler(sampler);
-          }};
-}
-
-std::string ShowSeed(const Conversation& chat) { return std::to_string(chat.sampler().random.seed); }
-
-Result<void> SetSeed(Conversation& chat, const std::string& text) {
-  const auto seed = ParseNumber<uint64_t>(text);
-  if (!seed) return Expected("a whole number", text);
-  SamplerSettings sampler = chat.sampler();
-  sampler.random.seed = *seed;
-  return chat.SetSampler(sampler);
-}
-
-std::string ShowMaxTokens(const Conversation& chat) {
-  return chat.max_tokens() == kMaxTokens ? "as many as fit" : std::to_string(chat.max_tokens());
-}
-
-Result<void> SetMaxTokens(Conversation& chat, const std::string& text) {
-  const auto tokens = ParseNumber<size_t>(text);
-  if (!tokens || *tokens == 0 || *tokens > kMaxTokens) return Expected("1 or more tokens", text);
-  chat.SetMaxTokens(*tokens);
-  return {};
-}
-
-constexpr Setting kSettings[] = {
-    SamplerSetting<&SamplerSettings::temperature>("temperature"),
-    SamplerSetting<&SamplerSettings::top_k>("top_k"),
-    SamplerSetting<&SamplerSettings::top_p>("top_p"),
-    SamplerSetting<&SamplerSettings::min_p>("min_p"),
-    SamplerSetting<&SamplerSettings::repetition_penalty>("repetition_penalty"),
-    SamplerSetting<&SamplerSettings::presence_penalty>("presence_penalty"),
-    SamplerSetting<&SamplerSettings::frequency_penalty>("frequency_penalty"),
-    SamplerSetting<&SamplerSettings::penalty_window>("penalty_window"),
-    {"seed", ShowSeed, SetSeed},
-    {"max_tokens", ShowMaxTokens, SetMaxTokens},
-};
-
-// Shows all settings, or sets one: "temperature 0.5", or with an equals sign.
-Result<void> Set(KeptChat& chat, const std::string& argument) {
-  Conversation& conversation = chat.conversation();
-  if (argument.empty()) {
-    for (const Setting& setting : kSettings) Note(std::string(setting.name) + " " + setting.show(conversation));
-    return {};
-  }
-  const size_t end = std::min(argument.find_first_of(" ="), argument.size());
-  const std::string name = argument.substr(0, end), value = argument.substr(std::min(end + 1, argument.size()));
-  const auto* const setting = std::ranges::find(kSettings, std::string_view(name), &Setting::name);
-  if (setting == std::end(kSettings)) {
-    return Fail(ErrorCode::kInvalidArgument, "there is no setting " + name + "; /set lists them");
-  }
-  if (const auto done = setting->set(conversation, value); !done) return Annotate(name, done);
-  return {};
-}
-
 Result<void> Save(KeptChat& chat, const std::string& file) {
   if (file.empty() && !chat.file()) return Fail(ErrorCode::kInvalidArgument, "/save needs the name of a file");
   return chat.Save(file.empty() ? *chat.file() : std::filesystem::path(file));
+}
+
+Result<void> Set(KeptChat& chat, const std::string& text) {
+  if (!text.empty()) return ChangeSetting(chat.conversation(), text);
+  ShowSettings(chat.conversation());
+  return {};
+}
+
+// Answers what the user writes in an editor.
+Result<void> Edit(KeptChat& chat, const std::string& beginning) {
+  SKALD_ASSIGN(const auto message, EditText(beginning));
+  if (!message.empty()) return chat.Answer(message);
+  Note("there is no text: nothing was sent");
+  return {};
 }
 
 Result<void> Help(KeptChat& chat, const std::string& argument);
@@ -144,6 +76,10 @@ constexpr ChatCommand kCommands[] = {
      }},
     {"/read", "FILE", "puts the text of a file before your next message",
      [](KeptChat& chat, const std::string& file) { return chat.Read(file); }},
+    {"/edit", "[TEXT]", "writes your next message in an editor: $VISUAL, $EDITOR or vi", Edit},
+    {"/show", "[PART]", "tells what the chat is made of; PART: model, system, settings or template", ShowChat},
+    {"/adapter", "[PATH]", "goes on with another LoRA adapter, or with none; what was said is computed anew",
+     [](KeptChat& chat, const std::string& path) { return chat.UseAdapter(path); }},
     {"/set", "[NAME VALUE]", "changes how answers are drawn; alone it lists the settings", Set},
     {"/save", "[FILE]", "writes the conversation to a file", Save},
     {"/load", "FILE", "goes on from one", [](KeptChat& chat, const std::string& file) { return chat.Load(file); }},

@@ -9,10 +9,37 @@
 
 #include "setup.h"
 #include "skald/base/files/small_file.h"
+#include "skald/base/json/json_tree.h"
+#include "skald/base/json/json_value_tree.h"
 #include "terminal/messages.h"
 #include "terminal/standard_streams.h"
 
 namespace skald::program {
+namespace {
+
+// The user's choices for a conversation.
+ConversationOptions ConversationOptionsOf(const Options& options, const ModelText& text) {
+  ConversationOptions chosen = {.system = options.system,
+                                .render = RenderOptionsNow(),
+                                .sampler = text.sampler,
+                                .max_tokens = options.max_tokens,
+                                .shows_thoughts = true};
+  if (options.chose_seed) chosen.seed = options.seed;
+  for (const auto& [name, value] : options.variables) {
+    nlohmann::ordered_json parsed;
+    const bool is_json = internal::ParseJson(value, parsed).empty();
+    TreeOf(chosen.variables)[name] =
+        is_json ? std::move(parsed) : nlohmann::ordered_json(value);  // a bare word is a text
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Result<Conversation> BeginConversation(const ChatParts& parts, const Adapter* adapter) {
+  SKALD_ASSIGN(auto session, SessionPartsOf(parts.options, parts.info, parts.loaded, adapter));
+  return Conversation::Create(parts.text, std::move(session), ConversationOptionsOf(parts.options, parts.text));
+}
 
 template <class Say>
 Result<void> KeptChat::Print(const Say& say) {
@@ -47,6 +74,29 @@ Result<void> KeptChat::Answer(const std::string& message) {
 
 Result<void> KeptChat::AnswerAgain() {
   return Print([&](const PieceSink& sink) { return chat_.Regenerate(sink); });
+}
+
+Result<void> KeptChat::UseAdapter(const std::filesystem::path& path) {
+  if (options().use_ranks) return Fail(ErrorCode::kUnsupported, "ranks keep the adapter that they began with");
+  std::unique_ptr<const Adapter> adapter;
+  if (!path.empty()) {
+    SKALD_ASSIGN(auto opened, OpenAdapter(path, parts_.info.spec, {}));
+    adapter = std::make_unique<const Adapter>(std::move(opened));
+  }
+  SKALD_ASSIGN(auto next, BeginConversation(parts_, adapter.get()));
+  SKALD_ASSIGN(auto empty, next.session().Copy());
+  SKALD_ASSIGN(auto state, chat_.State());
+  state.tokens = {std::move(empty.cache), chat_.session().ids()};
+  SKALD_TRY(next.Restore(std::move(state)));
+  SKALD_TRY(next.SetSampler(chat_.sampler()));
+  next.SetMaxTokens(chat_.max_tokens());
+  chat_ = std::move(next);  // before its adapter goes
+  adapter_ = std::move(adapter);
+  adapter_path_.reset();
+  if (!path.empty()) adapter_path_ = path;
+  owner_ = nullptr;
+  Note(path.empty() ? "going on with the model alone" : "going on with the adapter " + path.string());
+  return {};
 }
 
 Result<void> KeptChat::KeepIn(const std::filesystem::path& file) {
@@ -94,12 +144,12 @@ void KeptChat::NoteLeftOut(size_t turns) const {
 Result<void> KeptChat::IdentifyModelOnce() {
   if (owner_ != nullptr) return {};
   if (!source_) return Failure(source_.error());
-  const auto now = DescribeSource(options_.model);
+  const auto now = DescribeSource(options().model);
   if (!now || *now != *source_) {
     return Fail(ErrorCode::kFailedPrecondition,
-                options_.model.string() + ": the model has changed since the chat began");
+                options().model.string() + ": the model has changed since the chat began");
   }
-  SKALD_ASSIGN(auto owner, IdentifyOwner(options_, chat_.session().cache().adapter()));
+  SKALD_ASSIGN(auto owner, IdentifyOwner(options(), chat_.session().cache().adapter()));
   owner_ = std::move(owner);
   return {};
 }

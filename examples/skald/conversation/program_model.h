@@ -56,6 +56,8 @@ class ProgramModel {
   const AnyModel& model() const { return model_; }
   // Of this rank alone, too; with a digest of zeros if there is none.
   const Adapter& adapter() const { return adapter_; }
+  // The same; null if there is none.
+  const Adapter* chosen_adapter() const { return adapter_.digest == Sha256Digest{} ? nullptr : &adapter_; }
 
  private:
   ForwardOptions options() const { return {.adapters = {&adapter_}}; }

@@ -33,6 +33,7 @@ std::unique_ptr<LineReader> EditLines(const EditorOptions&) { return ReadPlainLi
 #include "skald/base/text/utf8.h"
 #include "terminal/interrupt.h"
 #include "terminal/messages.h"
+#include "terminal/text_editor.h"
 
 namespace skald::program {
 namespace {
@@ -112,10 +113,14 @@ class EditedLines : public LineReader {
     el_set(
         &editor, EL_ADDFN, "skald-complete", "complete a command",
         +[](EditLine* of, int) { return Of(of).Complete(); });
+    el_set(
+        &editor, EL_ADDFN, "skald-edit", "go on in an editor",
+        +[](EditLine* of, int) { return Of(of).EditElsewhere(); });
     el_set(&editor, EL_BIND, "\\e[200~", "skald-paste", nullptr);
     el_set(&editor, EL_BIND, "\\e\\r", "skald-newline", nullptr);
     el_set(&editor, EL_BIND, "\\e\\n", "skald-newline", nullptr);
     el_set(&editor, EL_BIND, "\\t", "skald-complete", nullptr);
+    el_set(&editor, EL_BIND, "^X^E", "skald-edit", nullptr);
     el_set(&editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
     el_set(&editor, EL_BIND, "\\e[1;5D", "ed-prev-word", nullptr);
     el_set(&editor, EL_BIND, "\\e[1;5C", "em-next-word", nullptr);
@@ -205,6 +210,27 @@ class EditedLines : public LineReader {
     }
     if (!common || common->size() == typed.size()) return CC_ERROR;
     return el_insertstr(editor_.get(), common->c_str() + typed.size()) == 0 ? CC_REFRESH : CC_ERROR;
+  }
+
+  // Puts what the user makes of the line in an editor in its place.
+  unsigned char EditElsewhere() {
+    const LineInfoW* const now = el_wline(editor_.get());
+    const auto all = static_cast<int>(now->lastchar - now->buffer),
+               left = static_cast<int>(now->lastchar - now->cursor);
+    const LineInfo* const bytes = el_line(editor_.get());
+    const std::string typed(bytes->buffer, static_cast<size_t>(bytes->lastchar - bytes->buffer));
+    el_set(editor_.get(), EL_PREP_TERM, 0);
+    const auto edited = EditText(typed);
+    el_set(editor_.get(), EL_PREP_TERM, 1);
+    if (!edited) {
+      std::cerr << '\n';
+      Note(edited.error().message);
+      return CC_REDISPLAY;
+    }
+    el_cursor(editor_.get(), left);
+    el_deletestr(editor_.get(), all);
+    const std::string text = CleanPaste(*edited);
+    return el_insertstr(editor_.get(), text.c_str()) == 0 ? CC_REDISPLAY : CC_ERROR;
   }
 
   void OpenHistory() {

@@ -18,7 +18,7 @@ Result<std::unique_ptr<TextEngine>> TextEngine::Create(const ProgramModel& model
   EngineOptions options;
   options.tokenizer = tokenizer;
   options.drafter = drafter;
-  if (model.adapter().digest != Sha256Digest{}) options.adapters = {&model.adapter()};
+  if (model.chosen_adapter() != nullptr) options.adapters = {model.chosen_adapter()};
   SKALD_ASSIGN(auto engine, Engine::Create(model, std::move(pool), texts->workspace_, std::move(options)));
   texts->engine_ = std::move(engine);
   return texts;

@@ -24,11 +24,22 @@
 
 namespace skald {
 
+namespace internal {
+
+inline bool ToLocalTime(std::time_t time, std::tm& local) {
+#ifdef _WIN32
+  return localtime_s(&local, &time) == 0;
+#else
+  return localtime_r(&time, &local) != nullptr;
+#endif
+}
+
+}  // namespace internal
+
 SKALD_INLINE RenderOptions RenderOptionsNow() {
-  const std::time_t now = std::time(nullptr);
   std::tm local{};
   RenderOptions options;
-  if (localtime_r(&now, &local) != nullptr) {
+  if (internal::ToLocalTime(std::time(nullptr), local)) {
     options.now =
         WallTime{local.tm_year + 1900, local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec};
   }
