@@ -55,21 +55,30 @@ inline std::vector<GgufSample> NeighbourSamples(const nlohmann::json& plain, con
   using nlohmann::json;
   const json part = {{"rope.dimension_count", 8}}, scaled = {{"logit_scale", 0.25}, {"rope.scaling.type", "none"}};
   const json sliding = {{"attention.sliding_window", 32}, {"rope.dimension_count", 16}, {"vocab_size", 100}};
-  return {SampleOf("glm4", Joined(plain, part)),
-          SampleOf("ernie4_5", plain),
-          SampleOf("ernie4_5-moe", Joined(Joined(plain, experts), {{"interleave_moe_layer_step", 1},
-                                                                   {"leading_dense_block_count", 1},
-                                                                   {"expert_shared_count", 2},
-                                                                   {"expert_shared_feed_forward_length", 96}})),
-          LayerNormSample("command-r", Joined({{"rope.freq_base", 5e5}}, scaled)),
-          LayerNormSample("cohere2", Joined(Joined(plain, scaled), sliding)),
-          LayerNormSample("starcoder2", {{"rope.freq_base", 5e5}}),
-          LayerNormSample("stablelm", Joined(part, {{"use_parallel_residual", false}})),
-          SampleOf("minimax-m2", Joined(Joined(plain, experts), Joined(part, {{"expert_gating_func", 2}}))),
-          SampleOf("dots1", Joined(Joined(plain, experts), Joined(sigmoids, {{"rope.dimension_count", 16}}))),
-          SampleOf("hunyuan-dense", plain),
-          SampleOf("hunyuan-moe", Joined(Joined(plain, experts),
-                                         {{"expert_shared_count", 1}, {"expert_shared_feed_forward_length", 96}}))};
+  return {
+      SampleOf("glm4", Joined(plain, part)),
+      SampleOf("ernie4_5", plain),
+      SampleOf("ernie4_5-moe", Joined(Joined(plain, experts), {{"interleave_moe_layer_step", 1},
+                                                               {"leading_dense_block_count", 1},
+                                                               {"expert_shared_count", 2},
+                                                               {"expert_shared_feed_forward_length", 96}})),
+      LayerNormSample("command-r", Joined({{"rope.freq_base", 5e5}}, scaled)),
+      LayerNormSample("cohere2", Joined(Joined(plain, scaled), sliding)),
+      LayerNormSample("starcoder2", {{"rope.freq_base", 5e5}}),
+      LayerNormSample("stablelm", Joined(part, {{"use_parallel_residual", false}})),
+      SampleOf("minimax-m2", Joined(Joined(plain, experts), Joined(part, {{"expert_gating_func", 2}}))),
+      SampleOf("dots1", Joined(Joined(plain, experts), Joined(sigmoids, {{"rope.dimension_count", 16}}))),
+      LayerNormSample("phi2", Joined({{"rope.freq_base", 5e5}}, part)),
+      LayerNormSample("gptneox", Joined(Joined({{"rope.freq_base", 5e5}}, part), {{"use_parallel_residual", false}})),
+      LayerNormSample("falcon", {{"tensor_data_layout", "jploski"}}),
+      SampleOf("bailingmoe2",
+               Joined(Joined(Joined(plain, experts), sigmoids), {{"expert_group_count", 2},
+                                                                 {"expert_group_used_count", 1},
+                                                                 {"expert_shared_feed_forward_length", 48}})),
+      SampleOf("internlm2", {{"rope.freq_base", 5e5}}),
+      SampleOf("hunyuan-dense", plain),
+      SampleOf("hunyuan-moe", Joined(Joined(plain, experts),
+                                     {{"expert_shared_count", 1}, {"expert_shared_feed_forward_length", 96}}))};
 }
 
 inline std::vector<GgufSample> AttentionSamples() {
@@ -133,6 +142,11 @@ inline std::vector<GgufSample> AttentionSamples() {
                        {"expert_weights_norm", true},
                        {"expert_weights_scale", 2.5}};
   samples.push_back(SampleOf("deepseek2", Joined(Joined(Joined(rope, yarn), experts), latent)));
+  json of_mistral = Joined(Joined(Joined(rope, yarn), Joined(experts, latent)), {{"attention.temperature_scale", 0.3}});
+  for (const char* const name : {"expert_group_count", "expert_group_used_count", "expert_gating_func"}) {
+    of_mistral.erase(name);
+  }
+  samples.push_back(SampleOf("mistral4", of_mistral));
   const json slides = Joined(window, {{"attention.sliding_window_pattern", {true, true, true, false}}});
   const json sigmoids = {{"rope.dimension_count", 8},        {"leading_dense_block_count", 1},
                          {"expert_feed_forward_length", 48}, {"expert_shared_count", 1},

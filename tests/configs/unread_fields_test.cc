@@ -274,7 +274,7 @@ TEST_CASE("Scalings of RoPE are read or refused in every architecture with one")
 // Metadata that are read and yet change nothing in a sample.
 constexpr Idle kIdleMetadata[] = {
     {"qwen2moe qwen3moe qwen3vlmoe hunyuan-moe", "feed_forward_length", "all layers have experts"},
-    {"ernie4_5-moe", "expert_shared_count", "their width is another number"},
+    {"ernie4_5-moe bailingmoe2", "expert_shared_count", "their width is another number"},
     {"granitehybrid", "rope.dimension_count", "its attention has no positions"},
     {"granitehybrid", "rope.freq_base", "its attention has no positions"},
 };

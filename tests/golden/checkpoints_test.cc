@@ -243,6 +243,14 @@ TEST_CASE("Hunyuan with norms after RoPE agrees with Hugging Face, dense and wit
   CheckAny("hunyuan_v1_dense");
   CheckAny("hunyuan_v1_moe");
 }
+TEST_CASE("Mistral 4 with latent attention and queries that grow agrees with Hugging Face") {
+  CheckAny("mistral4", kInexactAngles);
+}
+TEST_CASE("Phi-2 with a bias of its head agrees with Hugging Face") { CheckAny("phi"); }
+TEST_CASE("GPT-NeoX with layers side by side, each after a norm, agrees with Hugging Face") { CheckAny("gpt_neox"); }
+TEST_CASE("Falcon with rows of queries, keys and values in groups agrees with Hugging Face") { CheckAny("falcon"); }
+TEST_CASE("InternLM 2 agrees with Hugging Face's Llama") { CheckAny("internlm2"); }
+TEST_CASE("Ling 2.0 with experts in groups agrees with Hugging Face") { CheckAny("bailing_moe"); }
 TEST_CASE("SmolLM3 with a layer without RoPE agrees with Hugging Face") { CheckAny("smollm3"); }
 TEST_CASE("Phi-3 with joined projections agrees with Hugging Face") { CheckAny("phi3"); }
 TEST_CASE("Phi-4-mini agrees with Hugging Face, with short and with long factors") {

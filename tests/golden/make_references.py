@@ -8,12 +8,13 @@ Needs the packages transformers 5.24.0 and torch 2.15.0 of the Python index. Eve
 processor, every step from the first token on, without a cache. Prompts are taken from seeds in turn until each greedy
 token wins by MARGIN or more, so that no rounding decides between two.
 """
+import json
 import pathlib
 import sys
 
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 PROMPT, GREEDY, MARGIN, VOCABULARY = 45, 16, 0.045, 320
 
@@ -54,6 +55,25 @@ FAMILIES = {
     "dots1": dict(WITHOUT_HEAD_DIM, num_key_value_heads=6, num_hidden_layers=3, moe_intermediate_size=28,
                   n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=2, n_group=1, topk_group=1,
                   first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=None),
+    "mistral4": dict(SMALL, num_hidden_layers=3, num_key_value_heads=6, moe_intermediate_size=28, n_routed_experts=8,
+                     num_experts_per_tok=3, n_shared_experts=1, q_lora_rank=30, kv_lora_rank=22, qk_rope_head_dim=4,
+                     qk_nope_head_dim=6, v_head_dim=14, first_k_dense_replace=1, routed_scaling_factor=1.5,
+                     rope_parameters=dict(YARN, original_max_position_embeddings=16, mscale=1.0, mscale_all_dim=1.0,
+                                          llama_4_scaling_beta=0.3)),
+    "phi": dict(WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=5000.0,
+                                                       partial_rotary_factor=0.4)),
+    "gpt_neox": dict(vocab_size=VOCABULARY, hidden_size=60, intermediate_size=76, num_hidden_layers=4,
+                     num_attention_heads=6, max_position_embeddings=256, rope_parameters=dict(
+                         rope_type="default", rope_theta=5000.0, partial_rotary_factor=0.4)),
+    # Two groups of heads of queries, each with keys and values, and a norm for each of the layers side by side.
+    "falcon": dict(vocab_size=VOCABULARY, hidden_size=60, ffn_hidden_size=76, num_hidden_layers=4, num_attention_heads=6,
+                   num_kv_heads=2, new_decoder_architecture=True, max_position_embeddings=256, tie_word_embeddings=False),
+    # Under the names of Ling's own code, which is that of GLM-4.5.
+    "bailing_moe": dict(SMALL, num_hidden_layers=3, moe_intermediate_size=28, num_experts=8, num_experts_per_tok=3,
+                        num_shared_experts=1, n_group=4, topk_group=2, first_k_dense_replace=1,
+                        routed_scaling_factor=1.5, partial_rotary_factor=0.4),
+    # The layers of Llama under the names of InternLM's own code.
+    "internlm2": dict(WITHOUT_HEAD_DIM),
     "hunyuan_v1_dense": dict(SMALL, rope_parameters=dict(rope_type="dynamic", rope_theta=5000.0, alpha=20.0, factor=1.0)),
     "hunyuan_v1_moe": dict(SMALL, intermediate_size=36, num_experts=7, moe_topk=3),
     # Its text alone, beside an encoder of images that is passed over.
@@ -63,14 +83,28 @@ FAMILIES = {
             deepstack_visual_indexes=[0])),
 }
 
+CLASSES = {"mistral4": "Mistral4ForCausalLM"}  # of text models that the library's tables name as parts of others alone
+# Of models whose code the library has under another name: that name, and what config.json has besides and instead.
+PUBLISHED = {"bailing_moe": ("sarvam_moe", dict(score_function="sigmoid", moe_router_enable_expert_bias=True,
+                                                use_bias=False),
+                             dict(n_routed_experts="num_experts", n_shared_experts="num_shared_experts",
+                                  attention_bias="use_qkv_bias")),
+             "internlm2": ("llama", {}, dict(attention_bias="bias"))}
+INTERNLM2 = {"embed_tokens": "tok_embeddings", "input_layernorm": "attention_norm", "lm_head": "output",
+             "post_attention_layernorm": "ffn_norm", "self_attn.o_proj": "attention.wo", "mlp.gate_proj": "feed_forward.w1",
+             "mlp.up_proj": "feed_forward.w3", "mlp.down_proj": "feed_forward.w2"}
+
 
 def model_of(family, sizes):
-    config = transformers.AutoConfig.for_model(family, **sizes)
+    config = transformers.AutoConfig.for_model(PUBLISHED.get(family, [family])[0], **sizes)
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
     torch.manual_seed(7)
     kind = transformers.AutoModelForImageTextToText if "vision_config" in sizes else transformers.AutoModelForCausalLM
-    model = kind.from_config(config, dtype=torch.float32).eval()
+    if family in CLASSES:
+        model = getattr(transformers, CLASSES[family])._from_config(config, dtype=torch.float32).eval()
+    else:
+        model = kind.from_config(config, dtype=torch.float32).eval()
     generator = torch.Generator().manual_seed(11)
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
@@ -97,6 +131,22 @@ def computed(model, prompt):
     return output.logits, output.hidden_states[-1], torch.stack(greedy, 1), torch.stack(margins, 1)
 
 
+def internlm2_tensors(tensors, config):
+    """Tensors of Llama as InternLM 2 has them: heads of queries that share keys and values, with these, group by group."""
+    groups, named = config["num_key_value_heads"], {}
+    for name, values in tensors.items():
+        if "q_proj" in name:
+            parts = [tensors[name.replace("q_proj", part)] for part in ("q_proj", "k_proj", "v_proj")]
+            parts = [part.view(groups, -1, *part.shape[1:]) for part in parts]
+            joined = torch.cat(parts, 1).flatten(0, 1).contiguous()
+            named[name.replace("self_attn.q_proj", "attention.wqkv")] = joined
+        elif "k_proj" not in name and "v_proj" not in name:
+            for theirs, ours in INTERNLM2.items():
+                name = name.replace(theirs, ours)
+            named[name] = values
+    return named
+
+
 def record(folder, family, sizes):
     model = model_of(family, sizes)
     rows, seed = [], 0
@@ -113,6 +163,15 @@ def record(folder, family, sizes):
     into = folder / family
     model.save_pretrained(into)
     (into / "generation_config.json").unlink(missing_ok=True)
+    if family in PUBLISHED:
+        _, more, names = PUBLISHED[family]
+        config = {names.get(name, name): value for name, value in json.loads((into / "config.json").read_text()).items()}
+        config.update(more, model_type=family)
+        del config["architectures"]
+        if family == "internlm2":
+            del config["mlp_bias"]
+            save_file(internlm2_tensors(load_file(into / "model.safetensors"), config), into / "model.safetensors")
+        (into / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     save_file(tensors, into / "golden.safetensors")
     print(f"{family}: prompts of seeds up to {seed - 1}, least margin {tensors['greedy_margin'].min():.3f}")
 

@@ -91,6 +91,7 @@ TEST_CASE("experts are chosen and weighed as by sorting") {
       ExpertRouter softmax = kPlain;
       softmax.sigmoid = false, softmax.normalized = normalized;
       CheckWeights(softmax, scores, {});
+      CheckWeights(softmax, scores, bias);
     }
   }
 }

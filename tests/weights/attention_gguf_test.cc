@@ -31,6 +31,7 @@ struct Family {
   json more;                         // metadata beside those that all have, or null, without the architecture's name
   bool has_post_norm_names = false;  // the converter's name of the norm before feed-forward layers, or after layers
   bool has_rope_pairs = false;
+  size_t groups = 0;  // of heads of queries, each before its keys and values in one tensor; 0: none
 };
 
 std::vector<Family> Families() {
@@ -110,7 +111,58 @@ std::vector<Family> Families() {
        joined(joined(wide, experts), {{"feed_forward_length", 36},
                                       {"expert_feed_forward_length", 36},
                                       {"expert_shared_feed_forward_length", 36},
-                                      {"expert_shared_count", 1}})}};
+                                      {"expert_shared_count", 1}})},
+      {"phi", "phi2", joined(joined(usual, layer_norm), {{"rope.freq_base", 5000.0}, {"rope.dimension_count", 4}})},
+      {"gpt_neox", "gptneox",
+       joined(joined(usual, layer_norm), {{"attention.head_count_kv", nullptr},
+                                          {"rope.freq_base", 5000.0},
+                                          {"rope.dimension_count", 4},
+                                          {"use_parallel_residual", true}}),
+       false, false, 6},
+      {"falcon", "falcon", joined(usual, layer_norm), false, false, 2},
+      {"internlm2", "internlm2", joined(usual, {{"attention.layer_norm_rms_epsilon", 1e-6}}), false, true, 2},
+      {"bailing_moe", "bailingmoe2",
+       joined(joined(wide, sigmoids), {{"expert_group_count", 4},
+                                       {"expert_group_used_count", 2},
+                                       {"rope.freq_base", 8000000.0},
+                                       {"expert_shared_feed_forward_length", 28},
+                                       {"attention.layer_norm_rms_epsilon", 1e-6}})},
+      {"mistral4", "mistral4",
+       joined(joined(joined(wide, yarn), joined(sigmoids, growing)), {{"attention.head_count_kv", 1},
+                                                                      {"attention.key_length", 26},
+                                                                      {"attention.value_length", 22},
+                                                                      {"attention.key_length_mla", 10},
+                                                                      {"attention.value_length_mla", 14},
+                                                                      {"attention.q_lora_rank", 30},
+                                                                      {"attention.kv_lora_rank", 22},
+                                                                      {"rope.scaling.yarn_log_multiplier", 0.1},
+                                                                      {"expert_gating_func", nullptr},
+                                                                      {"attention.layer_norm_rms_epsilon", 1e-6}})}};
+}
+
+// Queries of all heads, then keys, then values, of `heads` in `groups`, each of which has the three in turn.
+std::string WithGroupsApart(const std::string& bytes, size_t heads, size_t groups) {
+  const size_t queries = heads / groups, head = bytes.size() / (heads + 2 * groups), group = (queries + 2) * head;
+  std::string apart;
+  for (size_t i = 0; i < groups; ++i) apart += bytes.substr(i * group, queries * head);
+  for (size_t part = queries; part < queries + 2; ++part) {
+    for (size_t i = 0; i < groups; ++i) apart += bytes.substr(i * group + part * head, head);
+  }
+  return apart;
+}
+
+// Adds the gates and the others of stacked experts, whose matrices are one above the other.
+void AddHalves(const std::string& layer, const NewTensor& tensor, std::vector<NewGgufTensor>& converted) {
+  const size_t experts = tensor.shape[0], half = tensor.bytes.size() / experts / 2;
+  const std::string blocks = GgufName(layer, false);
+  for (size_t i = 0; i < 2; ++i) {
+    std::string bytes;
+    for (size_t e = 0; e < experts; ++e) bytes += tensor.bytes.substr((2 * e + i) * half, half);
+    converted.push_back({blocks + (i == 0 ? "ffn_gate_exps.weight" : "ffn_up_exps.weight"),
+                         0,
+                         {experts, tensor.shape[1] / 2, tensor.shape[2]},
+                         bytes});
+  }
 }
 
 // The converter's tensors of a checkpoint. An encoder of images is a file of its own.
@@ -127,6 +179,43 @@ std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
                                                        {"post_mlp_layernorm.", "post_ffw_norm."},
                                                        {"self_attn.query_layernorm.", "attn_q_norm."},
                                                        {"self_attn.key_layernorm.", "attn_k_norm."},
+                                                       {"gpt_neox.embed_in.", "token_embd."},
+                                                       {"gpt_neox.final_layer_norm.", "output_norm."},
+                                                       {"gpt_neox.layers.", "model.layers."},
+                                                       {"embed_out.", "output."},
+                                                       {"transformer.word_embeddings.", "token_embd."},
+                                                       {"transformer.ln_f.", "output_norm."},
+                                                       {"model.tok_embeddings.", "token_embd."},
+                                                       {"attention.wqkv.", "attn_qkv."},
+                                                       {"attention.wo.", "attn_output."},
+                                                       {".attention_norm.", ".attn_norm."},
+                                                       {"feed_forward.w1.", "ffn_gate."},
+                                                       {"feed_forward.w3.", "ffn_up."},
+                                                       {"feed_forward.w2.", "ffn_down."},
+                                                       {"transformer.h.", "model.layers."},
+                                                       {"self_attention.query_key_value.", "attn_qkv."},
+                                                       {"self_attention.dense.", "attn_output."},
+                                                       {"ln_attn.", "attn_norm_2."},
+                                                       {"ln_mlp.", "attn_norm."},
+                                                       {"model.word_embeddings.", "token_embd."},
+                                                       {"attention.query_layernorm.", "attn_q_norm."},
+                                                       {"attention.key_layernorm.", "attn_k_norm."},
+                                                       {"mlp.gate.expert_bias", "exp_probs_b.bias"},
+                                                       {"attention.query_key_value.", "attn_qkv."},
+                                                       {"attention.dense.", "attn_output."},
+                                                       {"mlp.dense_h_to_4h.", "ffn_up."},
+                                                       {"mlp.dense_4h_to_h.", "ffn_down."},
+                                                       {"model.final_layernorm.", "output_norm."},
+                                                       {"self_attn.dense.", "attn_output."},
+                                                       {"mlp.fc1.", "ffn_up."},
+                                                       {"mlp.fc2.", "ffn_down."},
+                                                       {"self_attn.q_a_proj.", "attn_q_a."},
+                                                       {"self_attn.q_a_layernorm.", "attn_q_a_norm."},
+                                                       {"self_attn.q_b_proj.", "attn_q_b."},
+                                                       {"self_attn.kv_a_proj_with_mqa.", "attn_kv_a_mqa."},
+                                                       {"self_attn.kv_a_layernorm.", "attn_kv_a_norm."},
+                                                       {"self_attn.kv_b_proj.", "attn_kv_b."},
+                                                       {"mlp.experts.down_proj", "ffn_down_exps.weight"},
                                                        {"mlp.c_fc.", "ffn_up."},
                                                        {"mlp.c_proj.", "ffn_down."},
                                                        {"mlp.shared_experts.gate_proj.", "ffn_gate_shexp."},
@@ -142,6 +231,16 @@ std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
     }
     const bool is_turned = name.ends_with("q_proj.weight") || name.ends_with("k_proj.weight");
     if (family.has_rope_pairs && is_turned) bytes = WithPairsAdjacent(bytes, tensor.shape[0], kHeadDim);
+    if (name.ends_with("mlp.experts.gate_up_proj")) {
+      AddHalves(name.substr(0, name.size() - 24), tensor, converted);
+      continue;
+    }
+    const bool is_joined = family.groups > 0 && name.find("attn_qkv.") != std::string::npos;
+    if (is_joined) bytes = WithGroupsApart(bytes, tensor.shape[0] / kHeadDim - 2 * family.groups, family.groups);
+    if (is_joined && family.has_rope_pairs) {
+      const size_t turned = tensor.shape[0] - family.groups * kHeadDim, end = bytes.size() / tensor.shape[0] * turned;
+      bytes = WithPairsAdjacent(bytes.substr(0, end), turned, kHeadDim) + bytes.substr(end);
+    }
     AddConverted({GgufName(name, family.has_post_norm_names), 0, tensor.shape, bytes}, converted);
   }
   return converted;

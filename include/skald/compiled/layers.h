@@ -17,6 +17,7 @@
 #include "skald/layers/kinds/detail/mixture_of_experts.h"
 #include "skald/layers/kinds/detail/normed_feed_forward.h"
 #include "skald/layers/kinds/detail/per_layer_input.h"
+#include "skald/layers/kinds/detail/query_growth.h"
 #include "skald/layers/kinds/detail/wide_attention.h"
 #include "skald/layers/kinds/recurrent/detail/causal_conv.h"
 #include "skald/layers/kinds/recurrent/detail/gated_delta_net.h"

@@ -54,11 +54,13 @@ struct Block {
   std::optional<NormSpec> post_norm = {};   ///< of what they give
   FixedText post_norm_name = "post_attention_layernorm";  ///< likewise
   float residual_multiplier = 1.0f;                       ///< of what is added to the residual stream
-  bool learned_scale = false;  ///< whether the residual stream after it is multiplied by a learned number
+  bool learned_scale = false;    ///< whether the residual stream after it is multiplied by a learned number
+  bool beside_previous = false;  ///< it reads the residual stream that the block before it read
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
-           a.residual_multiplier == b.residual_multiplier && a.learned_scale == b.learned_scale;
+           a.residual_multiplier == b.residual_multiplier && a.learned_scale == b.learned_scale &&
+           a.beside_previous == b.beside_previous;
   }
 };
 
@@ -74,6 +76,7 @@ struct ModelSpec {
   float logits_scaling = 1.0f;        ///< logits are divided by it, before the softcap
   int per_layer_dim = 0;  ///< width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
   std::optional<NormSpec> embedding_norm = {};  ///< of embeddings on the way in
+  bool head_bias = false;                       ///< logits have a bias, before they are divided
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
@@ -92,6 +95,7 @@ struct ModelSpec {
       visit("post_norm", block.post_norm);
       VisitUnless(1.0f, "residual_multiplier", block.residual_multiplier, visit);
       VisitUnless(false, "learned_scale", block.learned_scale, visit);
+      VisitUnless(false, "beside_previous", block.beside_previous, visit);
     }
     visit("final_norm", final_norm);
     visit("final_softcap", final_softcap);
@@ -99,6 +103,7 @@ struct ModelSpec {
     VisitUnless(1.0f, "logits_scaling", logits_scaling, visit);
     VisitUnless(0, "per_layer_dim", per_layer_dim, visit);
     if (embedding_norm) visit("embedding_norm", *embedding_norm);
+    VisitUnless(false, "head_bias", head_bias, visit);
   }
 };
 
@@ -195,6 +200,9 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
     const Block& block = spec.blocks[b];
     if (block.layers.empty()) return "A block must have at least one layer.";
     if (!is_multiplier(block.residual_multiplier)) return "kResidualMultiplier must be positive.";
+    if (block.beside_previous && (b == 0 || spec.blocks[b - 1].beside_previous || spec.blocks[b - 1].learned_scale)) {
+      return "A block beside the one before it needs one that is beside no other and does not scale the stream.";
+    }
     for (const auto* norm : {&block.norm, &block.post_norm}) {
       if (!*norm) continue;
       if (const char* why = (*norm)->WhyImpossible()) return why;

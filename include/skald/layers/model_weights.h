@@ -41,13 +41,14 @@ struct ModelWeights {
   /// Room for the parameters of `model`, none of which is there yet, or for one rank's part of them.
   explicit ModelWeights(ModelSpec model, const RankShare& of_rank = {});
 
-  ModelSpec spec;              ///< of the whole model
-  RankShare share;             ///< the rank whose part this is
-  DType dtype = DType::kBF16;  ///< of every matrix but those that the file holds quantised
-  Matrix embedding;            ///< [vocab_size, model_dim]
-  std::optional<Matrix> head;  ///< [vocab_size, model_dim]; absent when the embedding is the output head
-  NormWeights final_norm;      ///< before the head
-  NormWeights embedding_norm;  ///< empty without one
+  ModelSpec spec;                ///< of the whole model
+  RankShare share;               ///< the rank whose part this is
+  DType dtype = DType::kBF16;    ///< of every matrix but those that the file holds quantised
+  Matrix embedding;              ///< [vocab_size, model_dim]
+  std::optional<Matrix> head;    ///< [vocab_size, model_dim]; absent when the embedding is the output head
+  std::vector<float> head_bias;  ///< [vocab_size]; empty when there is none
+  NormWeights final_norm;        ///< before the head
+  NormWeights embedding_norm;    ///< empty without one
   /// Of models with per-layer inputs; else empty.
   Matrix per_layer_embedding;        ///< [vocab_size, layers * per_layer_dim]
   Matrix per_layer_projection;       ///< [layers * per_layer_dim, model_dim]

@@ -31,6 +31,7 @@ struct Activations {
   AlignedBuffer<float> normed;        ///< [rows, model_dim]
   AlignedBuffer<float> block_output;  ///< [rows, model_dim]
   AlignedBuffer<float> second;        ///< [rows, model_dim], of a layer beside another
+  AlignedBuffer<float> waiting;       ///< [rows, model_dim], of a block that another is beside
   AlignedBuffer<float> per_layer;     ///< [rows, layers * per_layer_dim], what embeddings give each layer
   AlignedBuffer<float> projected;     ///< the same, of one of its two parts
   AlignedBuffer<float> carried;       ///< [rows, CarriedDim], rows that layers give to later ones

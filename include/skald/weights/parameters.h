@@ -55,6 +55,7 @@ struct ArrayPart {
   std::string name;                        ///< within the layer
   std::vector<uint64_t> shape;             ///< outermost axis first
   std::optional<ExpertIndex> expert = {};  ///< unset: of no expert
+  size_t units = 0;                        ///< of its outermost axis, as Axis has them
 };
 
 /// The centre of a vector's random values, and their largest distance from it.

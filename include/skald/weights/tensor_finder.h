@@ -78,6 +78,7 @@ class TensorFinder {
   struct Place {
     Spelling spelling;
     size_t rows, begin;  ///< of the tensor (of one expert if all are stacked); of the part
+    size_t units = 0;    ///< of the part's axis of rows, where the layout is by units
   };
 
   /// Parts with the same name follow each other, alternate row by row, or are at explicit places.
@@ -86,6 +87,10 @@ class TensorFinder {
     std::vector<Place> places;
     for (const auto& part : parts) {
       Place place{SpelledName(part.name, layer), 0, 0};
+      if constexpr (requires { part.units; })
+        place.units = part.units;
+      else
+        place.units = part.rows.units;
       if constexpr (requires { part.interleaved; }) {
         if (place.spelling.layout.interleaved) {
           place.rows = part.interleaved.rows, place.begin = part.interleaved.begin;

@@ -212,6 +212,7 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
   if (a.feed_forward) members.AddExpression("auto", "kFeedForward", expressions.Of(*a.feed_forward));
   members.AddUnless(false, "kSharedFeedForward", a.shared_feed_forward);
   members.AddUnless(false, "kParallelLayers", a.parallel_layers);
+  members.AddUnless(false, "kHeadBias", a.head_bias);
   if (std::ranges::any_of(a.layers, IsAttention)) AddAttention(a, expressions, members);
   AddRecurrence(a, members);
 }
@@ -249,6 +250,7 @@ inline void AddBlock(const Block& block, auto& expressions, Members& members) {
   parts.AddUnless(Literal(standard.post_norm_name), "post_norm_name", Literal(block.post_norm_name));
   parts.AddUnless(Literal(1.0f), "residual_multiplier", Literal(block.residual_multiplier));
   parts.AddUnless(Literal(false), "learned_scale", Literal(block.learned_scale));
+  parts.AddUnless(Literal(false), "beside_previous", Literal(block.beside_previous));
   members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);
 }
 
@@ -268,6 +270,7 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
   facts.AddUnless(Literal(1.0f), "logits_scaling", Literal(spec.logits_scaling));
   facts.AddUnless(Literal(0), "per_layer_dim", Literal(spec.per_layer_dim));
   if (spec.embedding_norm) facts.Add("embedding_norm", expressions.Of(*spec.embedding_norm));
+  facts.AddUnless(Literal(false), "head_bias", Literal(spec.head_bias));
   members.AddLine("skald::ModelSpec spec = " + facts.InBraces() + ";", 4);
   for (const Block& block : spec.blocks) AddBlock(block, expressions, members);
   members.AddLine("return spec;", 4);

@@ -9,11 +9,13 @@
 #include <array>
 
 #include "skald/families/arcee/detail/family.h"
+#include "skald/families/bailing_moe/detail/family.h"
 #include "skald/families/cohere/detail/family.h"
 #include "skald/families/deepseek_v3/detail/family.h"
 #include "skald/families/dots1/detail/family.h"
 #include "skald/families/ernie4_5/detail/family.h"
 #include "skald/families/exaone4/detail/family.h"
+#include "skald/families/falcon/detail/family.h"
 #include "skald/families/falcon_h1/detail/family.h"
 #include "skald/families/gemma/detail/family.h"
 #include "skald/families/gemma2/detail/family.h"
@@ -21,9 +23,11 @@
 #include "skald/families/gemma4/detail/family.h"
 #include "skald/families/glm4/detail/family.h"
 #include "skald/families/glm4_moe/detail/family.h"
+#include "skald/families/gpt_neox/detail/family.h"
 #include "skald/families/gpt_oss/detail/family.h"
 #include "skald/families/granite4/detail/family.h"
 #include "skald/families/hunyuan/detail/family.h"
+#include "skald/families/internlm2/detail/family.h"
 #include "skald/families/lfm2/detail/family.h"
 #include "skald/families/llama/detail/family.h"
 #include "skald/families/mamba/detail/family.h"
@@ -31,10 +35,12 @@
 #include "skald/families/minimax_m2/detail/family.h"
 #include "skald/families/ministral3/detail/family.h"
 #include "skald/families/mistral/detail/family.h"
+#include "skald/families/mistral4/detail/family.h"
 #include "skald/families/nemotron_h/detail/family.h"
 #include "skald/families/olmo2/detail/family.h"
 #include "skald/families/olmo3/detail/family.h"
 #include "skald/families/olmoe/detail/family.h"
+#include "skald/families/phi/detail/family.h"
 #include "skald/families/phi3/detail/family.h"
 #include "skald/families/qwen2/detail/family.h"
 #include "skald/families/qwen3/detail/family.h"
@@ -55,11 +61,12 @@ struct RowTypes {
 };
 
 // In the order in which errors name them.
-using FamilyRows = RowTypes<LlamaRow, MistralRow, Ministral3Row, Qwen2Row, Qwen3Row, Olmo2Row, Olmo3Row, OlmoeRow,
-                            SmolLM3Row, Phi3Row, SeedOssRow, Exaone4Row, ArceeRow, GemmaRow, Gemma2Row, Gemma3Row,
-                            RecurrentGemmaRow, MambaRow, Mamba2Row, Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow,
-                            FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row, DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row,
-                            CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row, Dots1Row, HunyuanRow>;
+using FamilyRows =
+    RowTypes<LlamaRow, MistralRow, Ministral3Row, Qwen2Row, Qwen3Row, Olmo2Row, Olmo3Row, OlmoeRow, SmolLM3Row, Phi3Row,
+             SeedOssRow, Exaone4Row, ArceeRow, GemmaRow, Gemma2Row, Gemma3Row, RecurrentGemmaRow, MambaRow, Mamba2Row,
+             Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow, FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row,
+             DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row, CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row,
+             Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

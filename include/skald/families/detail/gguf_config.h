@@ -40,6 +40,7 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     if (tensor.name == "output.weight") facts.has_head = true;
     if (tensor.name.ends_with(".ssm_norm.weight")) facts.has_ssm_norm = true;
     if (tensor.name.ends_with(".attn_v.weight")) ++facts.value_projections;
+    if (tensor.name.ends_with(".attn_norm_2.weight")) facts.has_second_attention_norm = true;
     if (tensor.name.ends_with(".ffn_norm.weight")) facts.has_feed_forward_norm = true;
     if (tensor.name.ends_with(".attn_q.bias")) facts.has_query_bias = true;
     if (tensor.name.ends_with(".attn_q_norm.weight")) facts.has_query_norm = true;

@@ -51,6 +51,7 @@ SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
   } else {
     list.AllowCopy("lm_head.weight", "embed_tokens.weight");
   }
+  if (spec.head_bias) list.AddVector(weights.head_bias, {{"lm_head.bias", vocab}});
   spec.final_norm.ListParameters(weights.final_norm, "norm", model, list);
   if (spec.embedding_norm) spec.embedding_norm->ListParameters(weights.embedding_norm, "embedding_norm", model, list);
   if (spec.per_layer_dim > 0) {

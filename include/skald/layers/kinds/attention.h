@@ -20,6 +20,7 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
 #include "skald/cache/layout/layout.h"
+#include "skald/layers/kinds/query_growth.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/spec/component.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -52,8 +53,8 @@ struct Attention {
   float output_multiplier = 1.0f;                ///< of all that it gives
   bool output_gate = false;  ///< what each head gives is multiplied by a sigmoid of a further projection
   int shared_layer = -1;     ///< whose keys and values this one reads, which has none itself; -1: its own
-  /// Queries at position p are multiplied by 1 + query_growth * ln(1 + floor(p / query_growth_context)), so that
-  /// attention stays sharp in long texts (arXiv:2501.19399, as Llama 4 has it). Both 0: they are not.
+  /// Queries at position p are multiplied by 1 + query_growth * ln(1 + floor(p / query_growth_context))
+  /// (query_growth.h). Both 0: they are not.
   float query_growth = 0.0f;
   int query_growth_context = 0;  ///< see query_growth
   /// RoPE turns neighbours in each head, not elements half of rotary_dim apart. Loading moves neighbours apart, so it
@@ -115,8 +116,7 @@ struct Attention {
     if (output_gate && (shares() || qkv_bias || keys_as_values)) {
       return "Attention with an output gate has queries, keys and values of its own, without biases.";
     }
-    if (!(query_growth >= 0.0f && query_growth <= 1e6f) || query_growth_context < 0 ||
-        (query_growth > 0.0f) != (query_growth_context > 0)) {
+    if (!internal::IsGrowth(query_growth, query_growth_context)) {
       return "Queries that grow with their position need a positive factor and a positive number of positions.";
     }
     if (keys_as_values && qkv_bias) return "Keys that are values too must have no bias.";
@@ -208,7 +208,6 @@ struct Attention {
   void NormalizeProjections(const Weights& weights, const LayerRun& run, Rows queries, Rows keys) const;
 
   void Rotate(const LayerRun& run, Rows qkv) const;
-  void GrowQueries(const LayerRun& run, Rows queries) const;
 
   void Store(const LayerRun& run, Rows keys, Rows values) const;
 

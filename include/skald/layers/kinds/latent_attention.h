@@ -18,7 +18,9 @@
 #include "skald/base/numbers/kernel_limits.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/ranks/rank_share.h"
+#include "skald/base/visit_unless.h"
 #include "skald/cache/layout/layout.h"
+#include "skald/layers/kinds/query_growth.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
@@ -40,6 +42,8 @@ struct LatentAttention {
   RopeSpec rope = {};   ///< of rope_dim elements
   float mscale = 1.0f;  ///< scores are q . k / sqrt(rope_dim + nope_dim), times its square: YaRN's for long contexts
   RmsNorm norm = {};    ///< of what queries are made of, and of latents
+  float query_growth = 0.0f;     ///< as Attention::query_growth
+  int query_growth_context = 0;  ///< likewise
 
   friend constexpr bool operator==(const LatentAttention&, const LatentAttention&) = default;
 
@@ -54,6 +58,8 @@ struct LatentAttention {
     visit("rope", self.rope);
     visit("mscale", self.mscale);
     visit("norm", self.norm);
+    VisitUnless(0.0f, "query_growth", self.query_growth, visit);
+    VisitUnless(0, "query_growth_context", self.query_growth_context, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -71,6 +77,9 @@ struct LatentAttention {
       return "A RoPE's factors must be half as many as the elements that it rotates: one for each pair.";
     }
     if (!(mscale > 0.0f && mscale <= 1e15f)) return "The mscale of latent attention must be positive.";
+    if (!internal::IsGrowth(query_growth, query_growth_context)) {
+      return "Queries that grow with their position need a positive factor and a positive number of positions.";
+    }
     if (const char* why = norm.WhyImpossible()) return why;
     return skald::WhyImpossible(rope);
   }

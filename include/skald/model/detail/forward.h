@@ -171,6 +171,7 @@ class ForwardPass {
     }
     for (const Block& block : spec_.blocks) {
       if (block.layers.size() > 1) Reserve(act_.second, rows * model_dim());
+      if (block.beside_previous) Reserve(act_.waiting, rows * model_dim());
     }
     for (const Matrix* matrix : tables_.matrices) {
       ReserveMatMul(*matrix, rows, act_.matmul);
@@ -220,7 +221,10 @@ class ForwardPass {
       }
       const size_t size = rows.size() * model_dim();
       if (block.residual_multiplier != 1.0f) ops_.Scale(act_.block_output.data(), size, block.residual_multiplier);
-      ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
+      const bool waits = b + 1 < spec_.blocks.size() && spec_.blocks[b + 1].beside_previous;
+      if (waits) std::copy_n(act_.block_output.data(), size, act_.waiting.data());
+      if (block.beside_previous) ops_.Add(act_.hidden.data(), act_.waiting.data(), size);
+      if (!waits) ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
       if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
     }
     is_replayed_ = true;

@@ -42,7 +42,7 @@ class OutputHead {
   void Logits(float* stream, std::span<const uint32_t> wanted, float* normed, float* logits) {
     if (wanted.empty()) return;
     Normalize(stream, wanted, normed);
-    ops_.MatMul(matrix(), {normed, model_dim()}, wanted.size(), {}, {logits, vocab_size()});
+    ops_.MatMul(matrix(), {normed, model_dim()}, wanted.size(), weights_.head_bias, {logits, vocab_size()});
     const size_t size = wanted.size() * vocab_size();
     const float scaling = weights_.spec.logits_scaling, softcap = weights_.spec.final_softcap;
     if (scaling != 1.0f) ops_.Scale(logits, size, 1.0f / scaling);

@@ -76,7 +76,7 @@ SKALD_INLINE void ParameterList::AddVector(std::vector<float>& target, const std
   std::vector<ArrayPart> arrays;
   std::vector<Axis> axes;
   for (const Part& part : parts) {
-    arrays.push_back({part.name, {part.rows}, part.expert});
+    arrays.push_back({part.name, {part.rows}, part.expert, part.rows.units});
     axes.push_back(part.rows);
   }
   Conversion convert;

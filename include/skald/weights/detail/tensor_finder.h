@@ -203,6 +203,11 @@ SKALD_INLINE TensorRows TensorFinder::Take(const TensorView* tensor, const Holde
   if (is_whole && !layout.pairs_adjacent) return {tensor};
   const std::span<const std::byte> rows = BytesOf(*tensor, holder);
   const size_t row_bytes = rows.size() / place.rows;
+  if (layout.by_units && place.units > 1) {
+    const size_t units = place.units, begin = place.begin / units, size = count / units;
+    TensorView& view = AddSlice(*tensor, count, rows.first(count * row_bytes));
+    return {&view, [=] { return GatherUnits(rows, row_bytes, units, begin, size); }};
+  }
   const size_t begin = layout.by_turns ? 0 : place.begin * row_bytes;
   TensorView& view = AddSlice(*tensor, count, rows.subspan(begin, count * row_bytes));
   view.rope_pairs_adjacent |= layout.pairs_adjacent;

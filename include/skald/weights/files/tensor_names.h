@@ -27,6 +27,8 @@ struct RowLayout {
   bool mxfp4 = false;        ///< as blocks of MXFP4 [rows, cols / 32, 16], with the scales in another tensor
   bool interleaved = false;  ///< with those of other kinds of parts, one head after the other (Interleaved)
   bool joined = false;       ///< stacked matrices without an axis of their own, one after the other
+  bool by_units =
+      false;  ///< the units of the axis of rows, heads say, one after the other, each with its rows of all parts
   bool pairs_adjacent = false;  ///< rows that RoPE rotates together are neighbours (TensorView::rope_pairs_adjacent)
 };
 
@@ -55,7 +57,7 @@ struct Spelling {
 /// over time, beside a vision part that Skald does not read.
 struct TensorNames {
   std::string_view body;                               ///< before the embedding, the layers and the final norm
-  std::string_view head;                               ///< before the output head's "weight"
+  std::string_view head;                               ///< before the output head's "weight" and "bias"
   std::string_view embedding = "embed_tokens.weight";  ///< after `body`
   std::string_view final_norm = "norm.";               ///< of the final norm, before "weight" and the like
   std::string_view layers = "layers.";                 ///< after `body`; a layer's number and a point follow
@@ -86,8 +88,8 @@ const TensorNames& DetectTensorNames(const Checkpoint& checkpoint, std::span<con
 /// Name parts that only layers for predicting further tokens have, in Hugging Face folders and GGUF files.
 inline constexpr std::string_view kPredictionParts[] = {"eh_proj.", "enorm.", "hnorm.", "shared_head.", "nextn."};
 
-/// True for tensors that hold no parameters: older exporters saved the RoPE frequencies, and GGUF files hold their
-/// scaling factors, which a Config computes.
+/// True for tensors that hold no parameters: older exporters saved the RoPE frequencies and masks, and GGUF files hold
+/// their scaling factors, which a Config computes.
 bool IsDerivedTensor(std::string_view name);
 
 /// The beginnings of the names of tensors outside the language model: vision, audio, and layers that predict further

@@ -22,6 +22,10 @@ struct RowOrder {
 /// Of rows of `row_bytes` bytes.
 std::vector<std::byte> GatherRows(std::span<const std::byte> rows, size_t row_bytes, const RowOrder& order);
 
+/// The rows [begin, begin + size) of each of `units` units of equal size.
+std::vector<std::byte> GatherUnits(std::span<const std::byte> rows, size_t row_bytes, size_t units, size_t begin,
+                                   size_t size);
+
 /// Of a matrix [cols, rows], whose columns are the rows.
 std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t cols, size_t element_bytes,
                                      const RowOrder& order);

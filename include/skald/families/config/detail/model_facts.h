@@ -370,6 +370,11 @@ inline constexpr ModelFact kModelFacts[] = {
     {"kNormAfterRope", Member<Attention, &Attention::norm_after_rope>},
     {"kInterleavedRope", Member<Attention, &Attention::interleaved_rope>},
     {"kParallelLayers", [](const ModelSpec& s) { return Text(HasParallelLayers(s)); }},
+    {"bias of the head", [](const ModelSpec& s) { return Text(s.head_bias); }},
+    {"blocks beside the one before",
+     [](const ModelSpec& s) {
+       return Text(std::ranges::any_of(s.blocks, [](const Block& block) { return block.beside_previous; }));
+     }},
     {"kPreNorms", [](const ModelSpec& s) { return Text(HasPreNorms(s)); }},
     {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},
     {"kUnitOffsetNorms", FinalNorm<RmsNorm, &RmsNorm::unit_offset>},

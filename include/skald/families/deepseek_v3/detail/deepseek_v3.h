@@ -39,7 +39,7 @@ inline float ReadMscale(const JsonFields& fields, const RopeSpec& rope) {
   return 1.0f;
 }
 
-inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& attention) {
+inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& attention, bool head_is_whole) {
   fields.Expect("attention_bias", false);
   fields.Expect("rope_interleave", true);
   attention.heads = fields.Size("num_attention_heads");
@@ -49,17 +49,22 @@ inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& atten
   attention.rope_dim = fields.Size("qk_rope_head_dim");
   attention.nope_dim = fields.Size("qk_nope_head_dim");
   attention.value_dim = fields.Size("v_head_dim");
-  fields.Expect("head_dim", attention.rope_dim);  // newer files say sizes twice
-  fields.Expect("qk_head_dim", attention.rope_dim + attention.nope_dim);
-  ShortForm ropes = {.head_dim = attention.rope_dim, .rope = {.base = attention.rope.base}};
-  ReadRopes(fields, /*may_be_partial=*/false, ropes);
+  const int whole = attention.rope_dim + attention.nope_dim;
+  ShortForm ropes = {.head_dim = head_is_whole ? whole : attention.rope_dim, .rope = {.base = attention.rope.base}};
+  fields.Expect("head_dim", ropes.head_dim);  // newer files say sizes twice
+  fields.Expect("qk_head_dim", whole);
+  const double part = static_cast<double>(attention.rope_dim) / static_cast<double>(ropes.head_dim);
+  ReadRopes(fields, head_is_whole, ropes, part);
+  if (ropes.rotary_dim != attention.rope_dim) {
+    fields.Unsupported("partial_rotary_factor", ropes.rotary_dim, "that of qk_rope_head_dim");
+  }
   attention.rope = WithoutUnusedFields(ropes.rope);
   attention.mscale = ReadMscale(fields, attention.rope);
 }
 
 // Reads the experts; `experts` holds what their family takes for granted.
 inline void ReadDeepSeekV3Experts(const JsonFields& fields, MixtureOfExperts& experts) {
-  fields.Expect("scoring_func", "sigmoid");
+  fields.Expect("scoring_func", experts.sigmoid ? "sigmoid" : "softmax");
   fields.Expect("topk_method", "noaux_tc");
   const MixtureOfExperts read = ReadExperts(fields, "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size");
   experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
@@ -102,29 +107,31 @@ inline void AddDeepSeekV3Experts(const JsonFields& fields, int standard_dense_la
   }
 }
 
-inline ModelSpec ReadDeepSeekV3Spec(const JsonFields& fields, DeepSeekV3Sizes sizes, int standard_dense_layers) {
+// In some families "head_dim" is of whole heads, of which RoPE turns a part.
+inline DeepSeekV3Sizes ReadDeepSeekV3Sizes(const JsonFields& fields, DeepSeekV3Sizes sizes, int standard_dense_layers,
+                                           bool head_is_whole = false) {
   fields.Expect("hidden_act", "silu");
   sizes.model_dim = fields.Size("hidden_size");
   sizes.vocab_size = fields.Size("vocab_size");
   sizes.feed_forward_dim = fields.Size("intermediate_size");
   sizes.dense = ReadDenseLayers(fields, standard_dense_layers);
-  ReadLatentAttention(fields, sizes.attention);
+  ReadLatentAttention(fields, sizes.attention, head_is_whole);
   ReadDeepSeekV3Experts(fields, sizes.experts);
   sizes.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps", sizes.norm_epsilon));
   sizes.tied_embeddings = fields.Flag("tie_word_embeddings", sizes.tied_embeddings);
-  return DeepSeekV3Spec(sizes);
+  return sizes;
 }
 
 inline DescribedModel ReadDeepSeekV3(const JsonFields& fields) {
   DeepSeekV3Sizes standard;
   standard.experts.groups = 8, standard.experts.chosen_groups = 4, standard.experts.weight_scale = 2.5f;
-  return {DeepSeekV3Family::kModelType, ReadDeepSeekV3Spec(fields, standard, 3)};
+  return {DeepSeekV3Family::kModelType, DeepSeekV3Spec(ReadDeepSeekV3Sizes(fields, standard, 3))};
 }
 
 inline DescribedModel ReadGlm4MoeLite(const JsonFields& fields) {
   DeepSeekV3Sizes standard = {.norm_epsilon = 1e-5f};
   standard.experts.weight_scale = 1.8f;
-  return {Glm4MoeLiteFamily::kModelType, ReadDeepSeekV3Spec(fields, standard, 1)};
+  return {Glm4MoeLiteFamily::kModelType, DeepSeekV3Spec(ReadDeepSeekV3Sizes(fields, standard, 1))};
 }
 
 // Newer files describe the one head of keys that queries attend to, and under other names the heads that it replaces;
@@ -161,10 +168,10 @@ inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFa
 // Reads the experts. Of models with as many experts as DeepSeek-V3 older files leave out that they are in groups; of
 // GLM's that weights are sigmoids, which of others tells DeepSeek-V3 from earlier models.
 inline void ReadGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, MixtureOfExperts& experts) {
-  constexpr int kSigmoid = 2;
+  constexpr int kSoftmax = 1, kSigmoid = 2;
   const bool in_groups = fields.Integer("expert_count", 1, kMaxExperts) == 256;
-  if (!is_glm && fields.Find("expert_gating_func") == nullptr) fields.Missing("expert_gating_func");
-  fields.Expect("expert_gating_func", kSigmoid);
+  if (!is_glm && experts.sigmoid && fields.Find("expert_gating_func") == nullptr) fields.Missing("expert_gating_func");
+  fields.Expect("expert_gating_func", experts.sigmoid ? kSigmoid : kSoftmax);
   const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
   experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
   experts.groups = fields.Integer("expert_group_count", 1, read.experts, in_groups ? 8 : 1);
@@ -185,10 +192,11 @@ inline void AddGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, Shor
   for (int i = 0; i < dense; ++i) a.dense_layers.push_back(static_cast<uint32_t>(i));
 }
 
-inline DescribedModel ReadDeepSeek2Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
-  DeepSeekV3Sizes sizes = {.model_dim = fields.Size("embedding_length"),
-                           .vocab_size = facts.vocab_size,
-                           .feed_forward_dim = fields.Size("feed_forward_length")};
+inline DeepSeekV3Sizes ReadGgufDeepSeek2Sizes(const JsonFields& fields, const GgufTensorFacts& facts,
+                                              DeepSeekV3Sizes sizes) {
+  sizes.model_dim = fields.Size("embedding_length");
+  sizes.vocab_size = facts.vocab_size;
+  sizes.feed_forward_dim = fields.Size("feed_forward_length");
   const int layers = GgufLayerCount(fields);
   sizes.dense = FirstLayersDense(layers, fields.Integer("leading_dense_block_count", 0, layers));
   ReadGgufLatentAttention(fields, facts, sizes.attention);
@@ -196,6 +204,12 @@ inline DescribedModel ReadDeepSeek2Gguf(const JsonFields& fields, const GgufTens
   ReadGgufDeepSeekV3Experts(fields, is_glm, sizes.experts);
   sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
   sizes.tied_embeddings = !facts.has_head;
+  return sizes;
+}
+
+inline DescribedModel ReadDeepSeek2Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  const DeepSeekV3Sizes sizes = ReadGgufDeepSeek2Sizes(fields, facts, {});
+  const bool is_glm = sizes.attention.rope.scaling == RopeScaling::kNone;
   return {is_glm ? Glm4MoeLiteFamily::kModelType : DeepSeekV3Family::kModelType, DeepSeekV3Spec(sizes)};
 }
 

@@ -211,6 +211,7 @@ void VisitModel(Spec& spec, Always always, Later later) {
   later("logits_scaling", spec.logits_scaling);
   later("per_layer_dim", spec.per_layer_dim);
   later("embedding_norm", spec.embedding_norm);
+  later("head_bias", spec.head_bias);
 }
 template <class OneBlock, class Always, class Later>
 void VisitBlock(OneBlock& block, Always always, Later later) {
@@ -221,6 +222,7 @@ void VisitBlock(OneBlock& block, Always always, Later later) {
   always("post_norm_name", block.post_norm_name);
   later("residual_multiplier", block.residual_multiplier);
   later("learned_scale", block.learned_scale);
+  later("beside_previous", block.beside_previous);
 }
 
 /// Returns the array of this name, or null, which is a complaint.

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/base/mathematics/portable_log.h"
 #include "skald/layers/run/layer_run.h"
 
 namespace skald {
@@ -68,7 +67,7 @@ SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) co
   if (!norm_after_rope) NormalizeQueriesAndKeys(weights, run, qkv, keys);
   if (rotary_dim > 0) Rotate(run, qkv);
   if (norm_after_rope) NormalizeQueriesAndKeys(weights, run, qkv, keys);
-  if (query_growth > 0.0f) GrowQueries(run, qkv);
+  if (query_growth > 0.0f) internal::GrowQueries(run, qkv, q, query_growth, query_growth_context);
   if (!shares()) Store(run, keys, values);
   Attend(weights, run, qkv, mixed);
   if (output_gate) run.ops.Multiply({mixed, q}, {values.data + kv, stride()}, rows, q, FactorFunction::kSigmoid);
@@ -121,15 +120,6 @@ SKALD_INLINE void Attention::Rotate(const LayerRun& run, Rows qkv) const {
                 .row_begin = 0,
                 .row_end = 0},
                run.rows.size());
-}
-
-SKALD_INLINE void Attention::GrowQueries(const LayerRun& run, Rows queries) const {
-  for (size_t row = 0; row < run.rows.size(); ++row) {
-    const uint32_t contexts = run.rows.positions[row] / static_cast<uint32_t>(query_growth_context);
-    if (contexts == 0) continue;
-    const double factor = 1.0 + double{query_growth} * PortableLog(1.0 + contexts);
-    run.ops.Scale({queries.data + row * queries.stride, queries.stride}, 1, query_dim(), static_cast<float>(factor));
-  }
 }
 
 SKALD_INLINE void Attention::Store(const LayerRun& run, Rows keys, Rows values) const {

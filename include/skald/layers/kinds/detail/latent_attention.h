@@ -58,6 +58,7 @@ SKALD_INLINE void LatentAttention::Run(const Weights& weights, const LayerRun& r
   const Rows latents = {keys.data + rope_dim, keys.stride};
   norm.Run(weights.latent_norm, {run.ops, rows, static_cast<size_t>(latent_dim), latents, latents});
   Rotate(run, queries, h);
+  if (query_growth > 0.0f) internal::GrowQueries(run, queries, h * key_dim(), query_growth, query_growth_context);
   Rotate(run, keys, 1);
   Store(run, keys);
   Attend(run, queries, mixed);

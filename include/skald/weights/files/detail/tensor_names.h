@@ -18,7 +18,8 @@ SKALD_INLINE std::string TensorNames::NameOf(std::string_view name, std::optiona
   if (layer) return OfLayer(*layer, SpellingsOf(name).front().name);
   if (name == "embed_tokens.weight") return Concat({body, embedding});
   if (name.starts_with("norm.")) return Concat({body, final_norm, name.substr(5)});
-  return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, SpellingsOf(name).front().name});
+  if (name.starts_with("lm_head.")) return Concat({head, name.substr(8)});
+  return Concat({body, SpellingsOf(name).front().name});
 }
 
 SKALD_INLINE std::vector<Spelling> TensorNames::SpellingsOf(std::string_view name) const {
@@ -62,8 +63,10 @@ SKALD_INLINE const TensorNames& DetectTensorNames(const Checkpoint& checkpoint, 
 }
 
 SKALD_INLINE bool IsDerivedTensor(std::string_view name) {
-  return name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
-         name == "rope_factors_short.weight";
+  const std::string_view masks[] = {".attention.bias", ".attention.masked_bias"};  // of GPT-NeoX
+  const auto ends = [name](std::string_view end) { return name.ends_with(end); };
+  return std::ranges::any_of(masks, ends) || name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight" ||
+         name == "rope_factors_long.weight" || name == "rope_factors_short.weight";
 }
 
 SKALD_INLINE bool IsOfOtherPart(std::string_view name) {

@@ -28,6 +28,16 @@ SKALD_INLINE std::vector<std::byte> GatherRows(std::span<const std::byte> rows, 
   return gathered;
 }
 
+SKALD_INLINE std::vector<std::byte> GatherUnits(std::span<const std::byte> rows, size_t row_bytes, size_t units,
+                                                size_t begin, size_t size) {
+  std::vector<std::byte> gathered(units * size * row_bytes);
+  const size_t unit = rows.size() / units;
+  for (size_t i = 0; i < units; ++i) {
+    std::memcpy(&gathered[i * size * row_bytes], &rows[i * unit + begin * row_bytes], size * row_bytes);
+  }
+  return gathered;
+}
+
 SKALD_INLINE std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t cols, size_t element_bytes,
                                                   const RowOrder& order) {
   std::vector<std::byte> gathered(order.count * cols * element_bytes);

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ling 2.0 and Ring 2.0: their row of the registry.
+
+#ifndef SKALD_FAMILIES_BAILING_MOE_DETAIL_FAMILY_H_
+#define SKALD_FAMILIES_BAILING_MOE_DETAIL_FAMILY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "skald/families/bailing_moe/bailing_moe.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/deepseek_v3/deepseek_v3.h"
+#include "skald/families/deepseek_v3/detail/deepseek_v3.h"
+#include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/experts.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/weights/files/tensor_names.h"
+
+namespace skald::internal {
+
+inline FamilyRules BailingMoeRules() { return {.implied = ShortFormOf<BailingMoeFamily>(), .may_rotate_partly = true}; }
+
+// The first models of this name, without a function of scores, weighed experts by a softmax.
+inline MixtureOfExperts ReadBailingExperts(const JsonFields& fields) {
+  if (fields.Find("score_function") == nullptr) fields.Missing("score_function");
+  fields.Expect("score_function", "sigmoid");
+  MixtureOfExperts experts = DeepSeekV3Experts();
+  const MixtureOfExperts read = ReadExperts(fields, "num_experts", "num_experts_per_tok", "moe_intermediate_size");
+  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
+  experts.groups = fields.Integer("n_group", 1, read.experts, 1);
+  experts.chosen_groups = fields.Integer("topk_group", 1, experts.groups, 1);
+  experts.normalized = read.chosen > 1;
+  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  experts.weight_scale = static_cast<float>(fields.Positive("routed_scaling_factor"));
+  experts.shared_width = fields.Integer("num_shared_experts", 0, kMaxSharedExperts, 0) * read.width;
+  return experts;
+}
+
+inline TextModel ReadBailingMoe(const JsonFields& fields) {
+  ShortForm a = ReadTransformer(fields, BailingMoeRules());
+  a.qkv_bias = fields.Flag("use_qkv_bias", false);
+  a.attention_output_bias = fields.Flag("use_bias", false);
+  a.qk_norm = fields.Flag("use_qk_norm", false);
+  a.feed_forward = ReadBailingExperts(fields);
+  const int dense = fields.Integer("first_k_dense_replace", 0, static_cast<int>(a.layers.size()));
+  for (int i = 0; i < dense; ++i) a.dense_layers.push_back(static_cast<uint32_t>(i));
+  return a;
+}
+
+inline std::vector<DescribedModel> ReadBailingMoeGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  FamilyRules rules = BailingMoeRules();
+  rules.experts = ExpertRule::kSomeLayers;
+  ShortForm a = ReadGgufModel(fields, rules, facts);
+  a.qk_norm = facts.has_query_norm;
+  AddGgufDeepSeekV3Experts(fields, /*is_glm=*/false, a);
+  ChangeExperts(a, [&](MixtureOfExperts& experts) {
+    if (experts.shared_width > 0) {
+      experts.shared_width = fields.Size("expert_shared_feed_forward_length", experts.shared_width);
+    }
+  });
+  return {{a.model_type, Expand(a)}};
+}
+
+inline constexpr Renaming kBailingMoeNames[] = {
+    {"feed_forward_norm.", "post_attention_layernorm."}, {"self_attn.q_proj.", "attention.query_key_value."},
+    {"self_attn.k_proj.", "attention.query_key_value."}, {"self_attn.v_proj.", "attention.query_key_value."},
+    {"self_attn.q_norm.", "attention.query_layernorm."}, {"self_attn.k_norm.", "attention.key_layernorm."},
+    {"self_attn.o_proj.", "attention.dense."},           {"mlp.gate.e_score_correction_bias", "mlp.gate.expert_bias"},
+    {"mlp.shared_expert.", "mlp.shared_experts."},       {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
+    {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},  {"mlp.experts.down_proj.", "mlp.experts.#.down_proj."}};
+
+inline constexpr TensorNames kBailingMoeTensors[] = {
+    {.body = "model.", .head = "lm_head.", .embedding = "word_embeddings.weight", .renamings = kBailingMoeNames}};
+
+inline constexpr PassedFields kBailingMoePassedJson[] = {
+    {"how the model is trained", "", "embedding_dropout output_dropout mtp_loss_scaling_factor"},
+    {"what the router is computed in", "", "router_dtype"},
+    {"experts are chosen by their scores and biases", "", "moe_router_enable_expert_bias", true},
+    {"likewise", "", "topk_method", "noaux_tc"},
+    {"the weights of the chosen experts add up to 1", "", "norm_topk_prob", true},
+    {"num_shared_experts and moe_intermediate_size say it", "", "moe_shared_expert_intermediate_size"},
+    {"only counts with windows, of which there are none", "", "max_window_layers"},
+    {"norms are RMSNorms", "", "use_rmsnorm", true}};
+
+inline constexpr ModelType kBailingMoeTypes[] = {{.name = BailingMoeFamily::kModelType, .read = ReadBailingMoe}};
+
+inline constexpr GgufArchitecture kBailingMoeArchitectures[] = {{.name = "bailingmoe2", .read = ReadBailingMoeGguf}};
+
+struct BailingMoeRow {
+  static constexpr FamilyRow kRow = {
+      .name = "Ling 2.0, Ring 2.0",
+      .special = "QK-norm, RoPE of half of each head, experts in groups weighed by sigmoids",
+      .model_types = kBailingMoeTypes,
+      .architectures = kBailingMoeArchitectures,
+      .own_names = kBailingMoeTensors,
+      .passed_json = kBailingMoePassedJson};
+  using Published = ConfigTypes<>;
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_BAILING_MOE_DETAIL_FAMILY_H_
