@@ -322,7 +322,7 @@ export const kAnyServer = {
       for (let tries = 0; tries < 50 && !fs.existsSync(file); ++tries) await new Promise(resolve => setTimeout(resolve, 100));
       return fs.readFileSync(file, 'utf8');
     };
-    assert.match(await read('Of-crews.md'), /^# Of crews\n\n## You\n\nOf crews\n\n## Answer\n\n\S/);
+    assert.match(await read('Of-crews.md'), /^# Of crews\n\n## You\n\nOf crews\n\n## Answer\n\n\s*\S/);
     assert.equal(JSON.parse(await read('Of-crews.json')).messages.length, 2);
     await (await person.page.$('#import-file')).uploadFile(path.join(folder, 'Of-crews.json'));
     await person.until(() => document.querySelectorAll('#conversations a').length === 3);
