@@ -102,6 +102,11 @@ class Names(unittest.TestCase):
         self.assertEqual(answer["model"], "demo")
         self.assertEqual(states(server), {"demo": "loaded", "poet": "loaded", "org/first": "unloaded", "third": "loaded"})
         self.assertEqual(server.get("/v1/models/org/first")[1]["status"], {"value": "unloaded"})
+        # As llama.cpp's page asks: nothing is loaded for that.
+        self.assertEqual(server.get("/props?autoload=false")[1]["role"], "router")
+        self.assertEqual(server.get("/props?model=org%2Ffirst&autoload=false")[0], 400)
+        self.assertEqual(server.get("/props?model=demo&autoload=false")[1]["model_alias"], "demo")
+        self.assertEqual(states(server)["org/first"], "unloaded")
         self.assertEqual(server.get("/props?model=org%2Ffirst")[1]["model_alias"], "org/first")
         self.assertEqual(states(server)["org/first"], "loaded")
 

@@ -12,6 +12,7 @@
 #include "server/api/endpoints.h"
 #include "server/api/llama_cpp/form.h"
 #include "server/api/request/body_reader.h"
+#include "server/api/request/query_reader.h"
 #include "server/api/request/sampling.h"
 #include "skald/base/version.h"
 
@@ -22,14 +23,34 @@ std::string PieceOf(const Tokenizer& tokenizer, std::optional<int32_t> id) {
   return id ? std::string(tokenizer.IdToPiece(*id).value_or("")) : std::string();
 }
 
+// Of a server of several models, for a client that names none and wants none to be loaded.
+Json PropsOfServer(const std::string& built) {
+  return {{"role", "router"},
+          {"models_autoload", true},
+          {"default_generation_settings", {{"n_ctx", 0}, {"params", Json::object()}}},
+          {"model_alias", "skald"},
+          {"model_path", ""},
+          {"build_info", built}};
+}
+
 }  // namespace
 
 Answer LlamaCppProps(const Call& call) {
+  const auto built = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." + std::to_string(SKALD_VERSION_MINOR) + "." +
+                     std::to_string(SKALD_VERSION_PATCH);
+  const Json query = QueryJson(call.http.query);
+  if (query.value("autoload", Json(true)) == false) {
+    const auto named = query.find("model");
+    if (named == query.end() && call.service->models().List().size() > 1) return JsonAnswer(PropsOfServer(built));
+    const auto served =
+        call.service->NameOf(named == query.end() || !named->is_string() ? "" : named->get<std::string>());
+    if (served && call.service->models().Take(*served) == nullptr) {
+      throw ApiError{400, "the model '" + *served + "' is not loaded", "model"};
+    }
+  }
   const std::string& name = ModelOfQuery(call).name;
   const ModelService& model = call.model();
   const ModelText& text = model.served().text;
-  const auto built = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." + std::to_string(SKALD_VERSION_MINOR) + "." +
-                     std::to_string(SKALD_VERSION_PATCH);
   return JsonAnswer(
       {{"default_generation_settings", {{"n_ctx", model.context()}, {"params", SettingsJson(text.sampler)}}},
        {"total_slots", call.service->most_running()},
