@@ -12,10 +12,13 @@
 
 #include "doctest/doctest.h"
 #include "skald/layers/model_weights.h"
+#include "skald/model/draft_head.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
+#include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packed_files/packed_writer.h"
 #include "tests/support/check_error.h"
+#include "tests/support/check_head.h"
 #include "tests/support/compare_logits.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/gguf_writer.h"
@@ -37,6 +40,11 @@ std::string Converted(std::string name) {
                                                        {"model.norm.", "output_norm."},
                                                        {"lm_head.", "output."},
                                                        {"model.layers.", "blk."},
+                                                       {"mtp.layers.0.", "blk.4."},
+                                                       {"mtp.fc.", "blk.4.nextn.eh_proj."},
+                                                       {"mtp.pre_fc_norm_embedding.", "blk.4.nextn.enorm."},
+                                                       {"mtp.pre_fc_norm_hidden.", "blk.4.nextn.hnorm."},
+                                                       {"mtp.norm.", "blk.4.nextn.shared_head_norm."},
                                                        {"input_layernorm.", "attn_norm."},
                                                        {"post_attention_layernorm.", "post_attention_norm."},
                                                        {"self_attn.o_proj.", "attn_output."},
@@ -116,16 +124,17 @@ std::string Reordered(const NewTensor& tensor) {
   return bytes;
 }
 
-std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
+std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder, const char* file = "model.safetensors") {
   std::vector<NewGgufTensor> converted;
-  for (const NewTensor& tensor : RawFile(GoldenPath(folder + "/model.safetensors")).Tensors()) {
+  for (const NewTensor& tensor : RawFile(GoldenPath(folder + "/" + file)).Tensors()) {
     if (tensor.name.ends_with("in_proj_qkvz.weight")) {
       for (NewGgufTensor& part : SplitProjection(tensor)) converted.push_back(std::move(part));
       continue;
     }
     std::string bytes = folder == "qwen3_next" ? tensor.bytes : Reordered(tensor);
     if (tensor.name.ends_with("A_log")) bytes = WithDecays(bytes);
-    if (tensor.name.ends_with("norm.weight") && !tensor.name.ends_with("linear_attn.norm.weight")) {
+    const bool is_norm = tensor.name.ends_with("norm.weight") || tensor.name.starts_with("mtp.pre_fc_norm");
+    if (is_norm && !tensor.name.ends_with("linear_attn.norm.weight")) {
       bytes = MappedFloats(bytes, [](float x) { return 1.0f + x; });
     }
     std::vector<uint64_t> shape = tensor.shape;
@@ -230,6 +239,21 @@ TEST_CASE("a block that predicts a further token is passed over") {
     const auto weights = LoadWeights(path, spec, "");
     REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
     CHECK(SameWeights(*weights, *LoadWeights(plain.path, spec, "")));
+  }
+}
+
+TEST_CASE("a block that predicts a further token guesses as recorded") {
+  for (const auto& [folder, architecture] : {std::pair("qwen3_next", "qwen3next"), {"qwen3_5", "qwen35"}}) {
+    CAPTURE(folder);
+    std::vector<NewGgufTensor> tensors = ConvertedTensors(folder);
+    for (NewGgufTensor& tensor : ConvertedTensors(folder, "mtp.safetensors")) tensors.push_back(std::move(tensor));
+    const TemporaryFolder of;
+    WriteFile(of.path() / "model.gguf", GgufImage(Metadata(architecture, /*predicting=*/1), tensors));
+    const OpenedModel opened = *OpenedModel::Open(of.path() / "model.gguf");
+    const AnyModel model = *LoadAnyModel(opened, {.dtype = DType::kF32});
+    const auto head = LoadPredictionHead(opened, model, {.dtype = DType::kF32});
+    REQUIRE_MESSAGE(head.has_value(), head.error().message);
+    CheckHead(model, *head, folder, "mtp.golden.safetensors");
   }
 }
 
