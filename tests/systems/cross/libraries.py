@@ -53,12 +53,12 @@ OPENSSL_WITHOUT = ("asm async shared module dso engine legacy tests cms ct ts oc
 
 
 def archives():
-    """Lines of deb-src for the archives of Debian or Ubuntu that apt knows."""
+    """Lines of deb-src for the archives of Debian or Ubuntu that apt knows, as they were released: mirrors have those."""
     fields = "$(ORIGIN)|$(REPO_URI)|$(CODENAME)|$(COMPONENT)"
     listed = call(["apt-get", "indextargets", "--format", fields, "Created-By: Packages"]).splitlines()
     lines = []
     for origin, uri, codename, component in (line.split("|") for line in listed if line.count("|") == 3):
-        if origin in ("Debian", "Ubuntu") and component in ("main", "universe") and codename:
+        if origin in ("Debian", "Ubuntu") and component in ("main", "universe") and codename and "-" not in codename:
             lines.append(f"deb-src {uri} {codename} {component}")
     return sorted(set(lines))
 
