@@ -87,10 +87,13 @@ SKALD_INLINE std::optional<ModelSpec> PredictionSpec(const ModelSpec& model, uin
   if (!last) return std::nullopt;
   ModelSpec spec = model;
   std::erase_if(spec.blocks, [&](const Block& block) { return block.number != *last; });
+  spec.embedding_norm.reset();  // heads normalise embeddings themselves
+  spec.per_layer_dim = 0;
   const auto functions = StandardLayers::Functions();
   for (Block& block : spec.blocks) {
     block.number = number;
     for (const LayerSpec& layer : block.layers) {
+      if (layer.PerLayerDim() != 0) return std::nullopt;
       if (std::ranges::find(functions, layer.type(), &LayerFunction::type) == functions.end()) return std::nullopt;
     }
   }
@@ -102,6 +105,7 @@ SKALD_INLINE std::optional<ModelSpec> PredictionSpec(const ModelSpec& model, uin
 SKALD_INLINE HeadWeights::HeadWeights(ModelSpec spec, const AnyModel& model) : body(std::move(spec)) {
   body.embedding = internal::ViewOf(model.weights().embedding);
   if (model.weights().head) body.head = internal::ViewOf(*model.weights().head);
+  body.head_bias = model.weights().head_bias;
   parts.watches = {model.spec().blocks.size()};
 }
 
