@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/families/readers/detail/python_json.h"
+#include "skald/base/json/detail/python_json.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"

@@ -100,29 +100,26 @@ TEST_CASE("layer_types that do not fit are refused") {
   });
 }
 
-TEST_CASE("a quantised checkpoint is refused by the name of its method") {
+TEST_CASE("quantised weights of a method that Skald does not read are refused by its name") {
   const auto quantised = [](const char* method) { return Changed("quantization_config", {{"quant_method", method}}); };
   CheckRefused({
-      {quantised("gptq"), ErrorCode::kUnsupported,
-       "quantization_config.quant_method is \"gptq\"; Skald supports only F32, F16, BF16 and the types of GGUF "
-       "files"},
-      {quantised("awq"), ErrorCode::kUnsupported, "quant_method is \"awq\""},
-      {quantised("fp8"), ErrorCode::kUnsupported, "quant_method is \"fp8\""},
-      {quantised("bitsandbytes"), ErrorCode::kUnsupported, "quant_method is \"bitsandbytes\""},
-      {Changed("compression_config", {{"quant_method", "compressed-tensors"}}), ErrorCode::kUnsupported,
-       "compression_config.quant_method is \"compressed-tensors\""},
-      {Changed("quantization_config", {{"load_in_8bit", true}}), ErrorCode::kUnsupported,
-       "quantization_config is an object; Skald supports only F32"},
-      {Changed("quantization_config", "gptq"), ErrorCode::kUnsupported, "quantization_config is \"gptq\""},
-      {With(JsonOf<Mamba_130M>(), {{"quantization_config", {{"quant_method", "fp8"}}}}).dump(), ErrorCode::kUnsupported,
-       "quant_method is \"fp8\""},
+      {quantised("hqq"), ErrorCode::kUnsupported,
+       "quantization_config.quant_method is \"hqq\"; Skald supports only fp8, fbgemm_fp8, awq, gptq"},
+      {quantised("awq"), ErrorCode::kNotFound, "quantization_config.bits is missing"},
+      {Changed("compression_config", {{"quant_method", "compressed-tensors"}}), ErrorCode::kNotFound,
+       "compression_config.config_groups is missing"},
+      {Changed("quantization_config", {{"load_in_9bit", true}}), ErrorCode::kNotFound,
+       "quantization_config.quant_method is missing"},
+      {Changed("quantization_config", "gptq"), ErrorCode::kDataLoss, "quantization_config must be an object"},
+      {With(JsonOf<Mamba_130M>(), {{"quantization_config", {{"quant_method", "eetq"}}}}).dump(),
+       ErrorCode::kUnsupported, "quant_method is \"eetq\""},
   });
   json multimodal = {{"model_type", "gemma3"}, {"text_config", json::object()}};
   multimodal["text_config"]["quantization_config"]["quant_method"] = "torchao";
   CheckRefused({{multimodal.dump(), ErrorCode::kUnsupported, "text_config.quantization_config.quant_method is"}});
   multimodal["text_config"].clear();
-  multimodal["quantization_config"]["quant_method"] = "awq";
-  CheckRefused({{multimodal.dump(), ErrorCode::kUnsupported, "quantization_config.quant_method is \"awq\""}});
+  multimodal["quantization_config"]["quant_method"] = "hqq";
+  CheckRefused({{multimodal.dump(), ErrorCode::kUnsupported, "quantization_config.quant_method is \"hqq\""}});
   json plain = JsonOf<Llama2_7B>();
   plain["quantization_config"] = nullptr;
   CheckIs<Llama2_7B>(plain);

@@ -87,8 +87,8 @@ TEST_CASE("a config.json of DeepSeek-V3 that cannot be is refused with a sentenc
   check({{"rope_interleave", false}}, ErrorCode::kUnsupported, "rope_interleave is false");
   check({{"attention_bias", true}}, ErrorCode::kUnsupported, "attention_bias is true");
   check({{"num_key_value_heads", 2}}, ErrorCode::kUnsupported, "num_key_value_heads is 2; Skald supports only 4");
-  check({{"quantization_config", {{"quant_method", "fp8"}}}}, ErrorCode::kUnsupported,
-        "quantization_config.quant_method is \"fp8\"");
+  check({{"quantization_config", {{"quant_method", "fp8"}, {"fmt", "e5m2"}}}}, ErrorCode::kUnsupported,
+        "quantization_config.fmt is \"e5m2\"");
 }
 
 TEST_CASE("sizes of latent attention that cannot be have a sentence") {

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/json/detail/python_json.h"
 #include "skald/families/config_json.h"
 #include "skald/families/detail/find_family.h"
 #include "skald/families/detail/parse_gguf.h"
-#include "skald/families/readers/detail/python_json.h"
 #include "skald/families/readers/passed/detail/gguf_values.h"
 #include "tests/configs/gguf_samples.h"
 #include "tests/configs/published_json.h"

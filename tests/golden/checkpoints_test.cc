@@ -17,7 +17,7 @@
 #include "tests/support/golden_gpt_oss.h"
 #include "tests/support/reference_tensors.h"
 #include "tests/support/test_data.h"
-#include "tests/support/unpack.h"
+#include "tests/support/widen.h"
 
 namespace skald::testing {
 namespace checkpoints_test {
@@ -269,21 +269,6 @@ TEST_CASE("Granite 4 with experts, without and with RoPE, agrees with Hugging Fa
 }
 TEST_CASE("LFM2 with short convolutions agrees with Hugging Face") { CheckAny("lfm2"); }
 TEST_CASE("gpt-oss with sinks, YaRN and experts agrees with Hugging Face") { CheckAny("gpt_oss"); }
-
-// Replaces quantised matrices by ones that hold the same numbers as floats: what a reference computes exactly.
-void Widen(ModelWeights& weights) {
-  const WeightPacker& packer = *FindType(WeightPackersOf<AllWeights>(), DType::kF32);
-  ThreadPool threads(1);
-  ForEachArray(
-      ParametersOf(weights),
-      [&](const Matrix& matrix, size_t rows, size_t cols) {
-        if (!IsGrouped(matrix.dtype)) return;
-        const std::vector<float> values = Unpack(matrix);
-        const PackSource source[] = {{reinterpret_cast<const std::byte*>(values.data()), DType::kF32, rows}};
-        const_cast<Matrix&>(matrix) = PackMatrix(source, cols, packer, ExecutorRef(threads));
-      },
-      [](const std::vector<float>&, size_t) {});
-}
 
 TEST_CASE("the numbers of gpt-oss's experts in MXFP4 are those of Hugging Face") {
   auto weights = LoadWeights(GoldenPath("gpt_oss/model.mxfp4.safetensors"), GptOssSpec(GoldenGptOss()), "gpt-oss",

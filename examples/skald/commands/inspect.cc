@@ -29,6 +29,7 @@
 #include "skald/weights/files/gguf_json.h"
 #include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packed_files/packed_file.h"
+#include "skald/weights/types/quantised_rows.h"
 
 namespace skald::program {
 namespace {
@@ -132,6 +133,23 @@ void PrintLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
   }
 }
 
+// How quantised weights of a folder are multiplied: as which type in memory.
+void PrintQuantised(const Checkpoint& checkpoint) {
+  std::map<std::string, std::pair<size_t, uint64_t>> kinds;  // matrices and bytes
+  for (const TensorView& tensor : checkpoint.tensors()) {
+    const QuantisedRows* const rows = tensor.quantised;
+    if (rows == nullptr) continue;
+    const std::string type(NameOf(rows->format != nullptr ? rows->format->packed : rows->dtype));
+    auto& [matrices, bytes] =
+        kinds[rows->stored_as + ", computed " + (rows->format != nullptr ? "as " : "as floats: ") + type];
+    ++matrices;
+    bytes += rows->stored_bytes;
+  }
+  for (const auto& [kind, sum] : kinds) {
+    std::cout << "quantised: " << kind << ", " << sum.first << " matrices, " << sum.second << " bytes\n";
+  }
+}
+
 void InspectCheckpoint(const OpenedModel& model, const Checkpoint& checkpoint) {
   const GgufFile* const gguf = checkpoint.gguf();
   std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
@@ -148,11 +166,14 @@ void InspectCheckpoint(const OpenedModel& model, const Checkpoint& checkpoint) {
   const auto info = IdentifyModel(model);
   PrintConfig(model, info);
   if (info) PrintLeftOut(checkpoint, info->spec);
+  PrintQuantised(checkpoint);
   size_t width = 0;
   for (const TensorView& tensor : checkpoint.tensors()) width = std::max(width, QuotedName(tensor.name).size());
   TensorTable table(width);
   for (const TensorView& tensor : checkpoint.tensors()) {
-    table.Print(QuotedName(tensor.name), tensor.dtype_name, tensor.shape, tensor.bytes.size());
+    const QuantisedRows* const rows = tensor.quantised;
+    table.Print(QuotedName(tensor.name), rows != nullptr ? "quantised" : tensor.dtype_name, tensor.shape,
+                rows != nullptr ? rows->stored_bytes : tensor.bytes.size());
   }
   table.PrintTotals();
 }

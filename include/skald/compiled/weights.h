@@ -34,6 +34,8 @@
 #include "skald/weights/packing/detail/pack.h"
 #include "skald/weights/packing/detail/pack_rows.h"
 #include "skald/weights/packing/detail/packers.h"
+#include "skald/weights/quantised/detail/quantisation.h"
+#include "skald/weights/quantised/detail/quantised_checkpoint.h"
 #include "skald/weights/types/detail/code_group.h"
 #include "skald/weights/types/detail/matrix.h"
 #include "skald/weights/types/detail/matrix_bytes.h"

@@ -163,6 +163,15 @@ class TensorFinder {
   /// The same for rows of `cols` weights in MXFP4, which are codes and, in a separate tensor, scales.
   TensorRows RequireMxfp4(const Holder& holder, const Place& place, size_t count, size_t cols);
 
+  /// Whether a tensor is a bias of zeros beside quantised rows: AutoGPTQ writes one for every matrix.
+  bool IsZeroBias(const TensorView& tensor) const;
+
+  /// The tensor with this name if it represents quantised rows, or null.
+  const TensorView* FindQuantised(const std::string& name) const;
+
+  /// The same of a tensor that represents quantised rows.
+  TensorRows RequireQuantised(const TensorView& tensor, const Place& place, size_t count, size_t cols, bool transposed);
+
   static RowOrder OrderOf(const Place& place, size_t count);
 
   /// Returns the first spelling of a name that any layer of the checkpoint has, else the first.

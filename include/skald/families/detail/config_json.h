@@ -16,6 +16,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/detail/python_json.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/threads/float_environment.h"
@@ -23,26 +24,24 @@
 #include "skald/families/detail/family_rows.h"
 #include "skald/families/detail/find_family.h"
 #include "skald/families/readers/detail/family_row.h"
-#include "skald/families/readers/detail/python_json.h"
 #include "skald/families/readers/passed/detail/config_json_fields.h"
 #include "skald/families/readers/passed/detail/unread_fields.h"
+#include "skald/weights/quantised/quantisation.h"
 
 namespace skald {
 
 namespace internal {
 
-// Refuses weights that are quantised in one of the ways that transformers knows: the tensors have the names of others,
-// or their names and another meaning. Those of MXFP4 have names of their own (tensor_names.h).
-inline void RefuseQuantised(const JsonFields& fields) {
-  constexpr const char* kMethod = "quant_method";
-  for (const char* const name : {"quantization_config", "compression_config"}) {
+// Marks as read what weights/quantised/ reads: of other methods than MXFP4, whose tensors have names of their own
+// (tensor_names.h), every field.
+inline void PassQuantised(const JsonFields& fields) {
+  for (const char* const name : {"quantization", "quantization_config", "compression_config"}) {
     const nlohmann::json* const found = fields.Find(name);
-    if (found == nullptr) continue;
-    const auto inside = found->is_object() ? fields.Object(name) : std::nullopt;
-    const nlohmann::json* const method = inside ? inside->Find(kMethod) : nullptr;
-    if (method != nullptr && *method == nlohmann::json("mxfp4")) continue;
-    const char* const supported = "F32, F16, BF16 and the types of GGUF files";
-    method != nullptr ? inside->Unsupported(kMethod, *method, supported) : fields.Unsupported(name, *found, supported);
+    if (found == nullptr || !found->is_object()) continue;
+    const auto method = found->find("quant_method");
+    if (method == found->end() || *method != nlohmann::json("mxfp4")) continue;
+    const auto inside = fields.Object(name);
+    if (inside) inside->Find("quant_method");
   }
 }
 
@@ -84,6 +83,7 @@ SKALD_INLINE Result<TextModel> ReadConfigJson(std::string_view text) {
   nlohmann::json root, defaults = nlohmann::json::object();
   const JsonGuard guards[] = {JsonGuard(root), JsonGuard(defaults)};
   SKALD_TRY(ParseConfigObject(text, root));
+  SKALD_TRY(ParseQuantisation(text));
   std::optional<Error> error;
   FieldsRead read;
   const JsonFields whole(&root, nullptr, "", &error, &read);
@@ -100,8 +100,8 @@ SKALD_INLINE Result<TextModel> ReadConfigJson(std::string_view text) {
     const nlohmann::json* const tied = fields ? fields->Find(kTied) : nullptr;
     if (tied != nullptr) whole.Expect(kTied, *tied);
   }
-  RefuseQuantised(whole);
-  if (fields) RefuseQuantised(*fields);
+  PassQuantised(whole);
+  if (fields) PassQuantised(*fields);
   TextModel model;
   if (!error) model = ReadTextModel(*fields);
   const FamilyRow* const family = FamilyOfModelType(ModelTypeOf(model));

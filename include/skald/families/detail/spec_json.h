@@ -12,10 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/inline.h"
+#include "skald/base/json/detail/python_json.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/threads/float_environment.h"
-#include "skald/families/readers/detail/python_json.h"
 #include "skald/families/readers/detail/spec_json.h"
 #include "skald/layers/standard_layers.h"
 

@@ -113,8 +113,8 @@ SKALD_INLINE void LoadPlan::ReadVector(const VectorStep& step,
   for (const TensorRows& part : step.parts) {
     const TensorView& tensor = *part.view;
     const std::vector<std::byte> gathered = part.gather ? part.gather() : std::vector<std::byte>();
-    const std::byte* const bytes = part.gather ? gathered.data() : tensor.bytes.data();
-    AppendFloats(bytes, *tensor.dtype, tensor.bytes.size() / SizeOf(*tensor.dtype), target);
+    const std::span<const std::byte> bytes = part.gather ? std::span<const std::byte>(gathered) : tensor.bytes;
+    AppendFloats(bytes.data(), *tensor.dtype, bytes.size() / SizeOf(*tensor.dtype), target);
     Report(tensor, tensor.bytes.size(), progress);
   }
   if (step.convert) step.convert(target);
@@ -174,6 +174,15 @@ SKALD_INLINE DType LoadPlan::PackedType(std::span<const TensorRows> parts, DType
   DType packed = of_floats;
   bool all_fit = true;  // Q6A
 
+  // Numbers of a quantised folder are never rounded: those that become floats keep their type.
+  const auto is = [&](auto test) {
+    return std::ranges::all_of(parts, [&](const auto& part) { return test(*part.view); });
+  };
+  const bool none_quantised = is([](const TensorView& tensor) { return tensor.quantised == nullptr; });
+  if (!none_quantised && !is([](const TensorView& tensor) { return tensor.format != nullptr; })) {
+    const bool all_short = is([](const TensorView& tensor) { return tensor.dtype == DType::kBF16; });
+    return all_short && of_floats == DType::kBF16 ? DType::kBF16 : DType::kF32;
+  }
   for (size_t i = 0; i < parts.size(); ++i) {
     const GroupFormat* const format = parts[i].view->format;
     if (format == nullptr) return of_floats;

@@ -17,6 +17,7 @@
 #include "skald/weights/packing/detail/rope_rows.h"
 #include "skald/weights/types/code_group.h"
 #include "skald/weights/types/gguf_blocks.h"
+#include "skald/weights/types/quantised_rows.h"
 
 namespace skald {
 
@@ -50,8 +51,9 @@ SKALD_INLINE void TensorFinder::AllowCopy(std::string_view our_name, std::string
   const TensorView* planned = checkpoint_.Find(original);
   if (copy == nullptr || planned == nullptr) return;
   used_.insert(copy->name);
-  const bool same = copy->dtype_name == planned->dtype_name && std::ranges::equal(copy->shape, planned->shape) &&
-                    copy->bytes.size() == planned->bytes.size() &&
+  const bool both_plain = copy->quantised == nullptr && planned->quantised == nullptr;
+  const bool same = both_plain && copy->dtype_name == planned->dtype_name &&
+                    std::ranges::equal(copy->shape, planned->shape) && copy->bytes.size() == planned->bytes.size() &&
                     std::memcmp(copy->bytes.data(), planned->bytes.data(), copy->bytes.size()) == 0;
   if (!same) {
     Complain(ErrorCode::kInvalidArgument, Concat({name, ": expected none, or a copy of ", original,
@@ -64,10 +66,19 @@ SKALD_INLINE void TensorFinder::CheckAllUsed() {
   for (const TensorView& tensor : checkpoint_.tensors()) {
     const bool is_ours = !IsOfOtherPart(tensor.name) && !IsDerivedTensor(tensor.name);
     if (!is_ours || used_.contains(tensor.name) || predicting.contains(LayerOf(tensor.name))) continue;
+    if (IsZeroBias(tensor)) continue;
     Complain(ErrorCode::kInvalidArgument,
              Concat({QuotedName(tensor.name), ": the Config has no place for this tensor, of shape ",
                      ShapeText(tensor.shape)}));
   }
+}
+
+SKALD_INLINE bool TensorFinder::IsZeroBias(const TensorView& tensor) const {
+  constexpr std::string_view kEnding = ".bias";
+  if (!tensor.name.ends_with(kEnding)) return false;
+  const std::string_view module = tensor.name.substr(0, tensor.name.size() - kEnding.size());
+  return FindQuantised(Concat({module, ".weight"})) != nullptr &&
+         std::ranges::all_of(tensor.bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 SKALD_INLINE std::vector<const TensorView*> TensorFinder::LeftOut() const {
@@ -105,6 +116,9 @@ SKALD_INLINE TensorRows TensorFinder::RequireRows(const Part& part, const Place&
   const RowLayout& layout = place.spelling.layout;
   if (layout.mxfp4) return RequireMxfp4(holder, place, part.rows, cols);
   const bool transposed = layout.transposed || part.transposed;
+  if (const TensorView* const tensor = FindQuantised(holder.name)) {
+    return RequireQuantised(*tensor, place, part.rows, cols, transposed);
+  }
   if (transposed && layout.interleaved) return RequireTurned(holder, place, part.rows, cols);
   std::vector<uint64_t> shape = {place.rows, cols};
   if (transposed) std::swap(shape[0], shape[1]);
@@ -117,6 +131,14 @@ SKALD_INLINE TensorRows TensorFinder::RequireArray(const ArrayPart& part, const 
   std::vector<uint64_t> shape = part.shape;
   const size_t rows = shape.empty() ? 1 : static_cast<size_t>(shape.front());
   if (!shape.empty()) shape.front() = place.rows;
+  if (const TensorView* const tensor = FindQuantised(holder.name); tensor != nullptr && shape.size() == 2) {
+    TensorRows all = RequireQuantised(*tensor, place, rows, static_cast<size_t>(shape[1]), /*transposed=*/false);
+    if (!all.view) return all;
+    const RowOrder order = OrderOf(place, rows);
+    TensorView& view = slices_.back().view;
+    view.format = nullptr, view.dtype = DType::kF32;
+    return {&view, [tensor, order] { return QuantisedFloatsIn(*tensor->quantised, order); }};
+  }
   const TensorView* const tensor = RequireStacked(holder, place, std::move(shape), /*may_be_grouped=*/false);
   return Take(tensor, holder, place, rows, 0);
 }
@@ -258,6 +280,35 @@ SKALD_INLINE TensorRows TensorFinder::RequireMxfp4(const Holder& holder, const P
   slice.view.format = FindGroupFormat("MXFP4");
   const RowOrder order = OrderOf(place, count);
   return {&slice.view, [=] { return GatherMxfp4(codes_here, scales_here, blocks, order); }};
+}
+
+SKALD_INLINE const TensorView* TensorFinder::FindQuantised(const std::string& name) const {
+  const TensorView* const tensor = checkpoint_.Find(name);
+  return tensor == nullptr || tensor->quantised == nullptr ? nullptr : tensor;
+}
+
+SKALD_INLINE TensorRows TensorFinder::RequireQuantised(const TensorView& tensor, const Place& place, size_t count,
+                                                       size_t cols, bool transposed) {
+  const QuantisedRows& rows = *tensor.quantised;
+  const bool turned = transposed && place.spelling.layout.interleaved;  // columns of the part's rows
+  const uint64_t shape[] = {transposed && !turned ? cols : place.rows, !transposed ? cols
+                                                                       : turned    ? count
+                                                                                   : place.rows};
+  Require(std::string(tensor.name), shape, Types::kFloatsOrGroups);
+  if (!status_) return {};
+  SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, tensor});
+  slice.view.shape = {&slice.rows, 1};
+  const RowOrder order = turned ? RowOrder{0, 1, count} : OrderOf(place, count);
+  if (!transposed) {
+    bytes_total_ += count * rows.row_bytes() - tensor.bytes.size();
+    return {&slice.view, [&rows, order] { return QuantisedRowsIn(rows, order); }};
+  }
+  slice.view.format = nullptr, slice.view.dtype = DType::kF32;
+  bytes_total_ += count * cols * sizeof(float) - tensor.bytes.size();
+  const RowOrder lines = {turned ? place.begin : 0, 1, cols};
+  return {&slice.view, [&rows, lines, cols, order] {
+            return GatherColumns(QuantisedFloatsIn(rows, lines), cols, sizeof(float), order);
+          }};
 }
 
 SKALD_INLINE RowOrder TensorFinder::OrderOf(const Place& place, size_t count) {

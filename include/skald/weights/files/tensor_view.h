@@ -13,6 +13,7 @@
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/weights/types/code_group.h"
+#include "skald/weights/types/quantised_rows.h"
 
 namespace skald {
 
@@ -26,6 +27,8 @@ struct TensorView {
   const GroupFormat* format = nullptr;  ///< of a group-quantised type that can be read
   /// The two rows that RoPE rotates together are neighbours, not half a head apart.
   bool rope_pairs_adjacent = false;
+  /// Makes the rows of a matrix that several tensors hold; null for a tensor of its own. `bytes` are then none.
+  const QuantisedRows* quantised = nullptr;
 };
 
 namespace internal {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collects rows of a matrix that are not consecutive in their tensor: every second one, columns, values of groups, or
-// MXFP4 as published for gpt-oss, with codes and scales in two tensors.
+// Collects rows of a matrix that are not consecutive in their tensor: every second one, columns, values of groups,
+// rows that are quantised in several tensors, or MXFP4 as published for gpt-oss, with codes and scales in two tensors.
 
 #ifndef SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
 #define SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "skald/weights/types/code_group.h"
+#include "skald/weights/types/quantised_rows.h"
 
 namespace skald::internal {
 
@@ -36,6 +37,10 @@ std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupF
 /// Of codes [rows, blocks, 16] and scales [rows, blocks], `blocks` to a row. Returns rows of GGUF's blocks.
 std::vector<std::byte> GatherMxfp4(std::span<const std::byte> codes, std::span<const std::byte> scales, size_t blocks,
                                    const RowOrder& order);
+
+/// Of rows that a method makes, as it makes them; and the same as the bytes of floats.
+std::vector<std::byte> QuantisedRowsIn(const QuantisedRows& rows, const RowOrder& order);
+std::vector<std::byte> QuantisedFloatsIn(const QuantisedRows& rows, const RowOrder& order);
 
 }  // namespace skald::internal
 

@@ -20,6 +20,8 @@
 #include "skald/weights/files/mapped_file.h"
 #include "skald/weights/packed_files/packed_file.h"
 #include "skald/weights/packed_files/packed_source.h"
+#include "skald/weights/quantised/quantisation.h"
+#include "skald/weights/quantised/quantised_checkpoint.h"
 
 namespace skald {
 
@@ -69,14 +71,25 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> OpenedModel::checkpoint()
   return NoThrow(PathText(path()), [&]() -> Result<std::shared_ptr<const Checkpoint>> {
     if (state_->gguf != nullptr) return state_->gguf;
     SKALD_ASSIGN(auto opened, Checkpoint::Open(path()));
+    SKALD_ASSIGN(const auto quantisation, QuantisationAt(path()));
+    if (quantisation) return WithQuantised(std::move(opened), *quantisation);
     return std::make_shared<const Checkpoint>(std::move(opened));
   });
 }
 
 SKALD_INLINE Result<std::string> OpenedModel::DescribeSource() const {
   return NoThrow(PathText(path()), [&]() -> Result<std::string> {
-    if (gguf() == nullptr) return skald::DescribeSource(path());
     std::string text;
+    if (gguf() == nullptr) {
+      SKALD_ASSIGN(text, skald::DescribeSource(path()));
+      SKALD_ASSIGN(const auto quantisation, QuantisationAt(path()));
+      if (!quantisation) return text;
+      // Its numbers depend on what config.json says of them.
+      const std::filesystem::path file = folder() / "config.json";
+      SKALD_ASSIGN(const auto map, MappedFile::Open(file));
+      SKALD_ASSIGN(const auto line, DescribeSourceFile(file, map));
+      return text + line;
+    }
     for (const GgufPart& part : gguf()->parts()) {
       SKALD_ASSIGN(const auto line, DescribeSourceFile(part.path, part.map));
       text += line;

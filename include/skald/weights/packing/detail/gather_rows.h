@@ -14,6 +14,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/weights/packing/detail/panels.h"
+#include "skald/weights/packing/pack.h"
 
 namespace skald {
 
@@ -89,6 +90,27 @@ SKALD_INLINE std::vector<std::byte> GatherMxfp4(std::span<const std::byte> codes
     }
   }
   return gathered;
+}
+
+SKALD_INLINE std::vector<std::byte> QuantisedRowsIn(const QuantisedRows& rows, const RowOrder& order) {
+  const size_t row_bytes = rows.row_bytes();
+  std::vector<std::byte> gathered(order.count * row_bytes);
+  if (order.step == 1) {
+    rows.Write(order.first, order.count, gathered.data());
+    return gathered;
+  }
+  for (size_t r = 0; r < order.count; ++r) rows.Write(order.first + r * order.step, 1, &gathered[r * row_bytes]);
+  return gathered;
+}
+
+SKALD_INLINE std::vector<std::byte> QuantisedFloatsIn(const QuantisedRows& rows, const RowOrder& order) {
+  std::vector<std::byte> gathered = QuantisedRowsIn(rows, order);
+  if (rows.format != nullptr) return DecodedRows(gathered, *rows.format, order.count);
+  if (rows.dtype == DType::kF32) return gathered;
+  std::vector<float> values;
+  AppendFloats(gathered.data(), rows.dtype, gathered.size() / SizeOf(rows.dtype), values);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace internal

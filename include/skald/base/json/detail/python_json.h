@@ -2,8 +2,8 @@
 //
 // JSON as Python's json module writes it: infinity and NaN are bare words in it, which JSON does not have.
 
-#ifndef SKALD_FAMILIES_READERS_DETAIL_PYTHON_JSON_H_
-#define SKALD_FAMILIES_READERS_DETAIL_PYTHON_JSON_H_
+#ifndef SKALD_BASE_JSON_DETAIL_PYTHON_JSON_H_
+#define SKALD_BASE_JSON_DETAIL_PYTHON_JSON_H_
 
 #include <array>
 #include <cstddef>
@@ -50,4 +50,4 @@ inline std::string ParsePythonJson(std::string_view text, nlohmann::json& root) 
 
 }  // namespace skald::internal
 
-#endif  // SKALD_FAMILIES_READERS_DETAIL_PYTHON_JSON_H_
+#endif  // SKALD_BASE_JSON_DETAIL_PYTHON_JSON_H_

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AWQ as AutoAWQ writes it (version gemm): the columns of a weight one after the other. qweight [cols, rows / 8], eight
+// rows in a word; scales [groups, rows]; qzeros [groups, rows / 8]. In a word, rows 0, 2, 4, 6, 1, 3, 5, 7 follow each
+// other from the lowest bits on.
+
+#ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_AWQ_H_
+#define SKALD_WEIGHTS_QUANTISED_DETAIL_AWQ_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "skald/weights/quantised/detail/group_rows.h"
+#include "skald/weights/quantised/detail/stored_tensors.h"
+#include "skald/weights/quantised/quantisation.h"
+
+namespace skald::internal {
+
+class AwqRows final : public GroupRows {
+ public:
+  AwqRows(const TensorView& codes, const TensorView& scales, const TensorView& zeros, size_t group)
+      : GroupRows(codes.shape[1] * 8, codes.shape[0], group), codes_(codes), scales_(scales), zeros_(zeros) {
+    stored_as = "AWQ, 4 bits";
+    stored_bytes = StoredTensors::BytesOf({&codes, &scales, &zeros});
+    ChooseForm(0, 15);
+  }
+
+ private:
+  // The code of a row in a line of words.
+  static int CodeIn(const std::byte* line, size_t row) {
+    static constexpr unsigned kShifts[] = {0, 16, 4, 20, 8, 24, 12, 28};
+    return static_cast<int>(WordAt(line + row / 8 * 4) >> kShifts[row % 8] & 15);
+  }
+
+  size_t line_bytes() const { return static_cast<size_t>(shape[0]) / 2; }
+
+  void Codes(size_t first, size_t count, int16_t* codes) const override {
+    const auto cols = static_cast<size_t>(shape[1]);
+    for (size_t k = 0; k < cols; ++k) {
+      const std::byte* const line = codes_.bytes.data() + k * line_bytes();
+      for (size_t r = 0; r < count; ++r) codes[r * cols + k] = static_cast<int16_t>(CodeIn(line, first + r));
+    }
+  }
+
+  void Numbers(size_t row, ScaleAndZero* groups) const override {
+    for (size_t g = 0; g < num_groups(); ++g) {
+      groups[g].scale = FloatAt(scales_, g * static_cast<size_t>(shape[0]) + row);
+      groups[g].zero = CodeIn(zeros_.bytes.data() + g * line_bytes(), row);
+    }
+  }
+
+  const TensorView &codes_, &scales_, &zeros_;
+};
+
+/// The weight of a module with qweight.
+inline std::unique_ptr<QuantisedRows> AwqOf(const ModuleTensors& module, const Quantisation& quantisation) {
+  const TensorView* const codes = module.RequireMatrix("qweight", "I32");
+  if (codes == nullptr) return nullptr;
+  const uint64_t rows = codes->shape[1] * 8, cols = codes->shape[0];
+  const size_t chosen = quantisation.Of(module.module).group, group = chosen == 0 ? static_cast<size_t>(cols) : chosen;
+  const uint64_t groups = CeilDiv(cols, group);
+  const TensorView* const scales = module.Require("scales", kFloatTypes, {{groups, rows}});
+  const TensorView* const zeros = module.Require("qzeros", "I32", {{groups, rows / 8}});
+  if (scales == nullptr || zeros == nullptr) return nullptr;
+  return std::make_unique<AwqRows>(*codes, *scales, *zeros, group);
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_WEIGHTS_QUANTISED_DETAIL_AWQ_H_

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/weights/quantised/quantisation.h: the fields of each method. A field is read, or only says how
+// the file was made or how the original computes, or is refused. Sources: utils/quantization_config.py of
+// https://github.com/huggingface/transformers 5.24, quantization/ of compressed-tensors 0.20, config.py of
+// GPTQModel 7.7 and of AutoAWQ 0.2, export/ of AutoRound 0.16, and published files.
+
+#ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_QUANTISATION_H_
+#define SKALD_WEIGHTS_QUANTISED_DETAIL_QUANTISATION_H_
+
+#include "skald/weights/quantised/quantisation.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
+#include "skald/base/files/small_file.h"
+#include "skald/base/inline.h"
+#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/detail/python_json.h"
+#include "skald/base/json/json_tree.h"
+#include "skald/base/no_throw.h"
+#include "skald/weights/quantised/detail/stored_tensors.h"
+
+namespace skald {
+
+namespace internal {
+
+// An object of config.json, and what was asked of it.
+class QuantisationFields {
+ public:
+  QuantisationFields(const nlohmann::json& object, const std::string& prefix, std::optional<Error>* error)
+      : object_(object), prefix_(prefix), error_(error), fields_(&object, nullptr, prefix, error, &read_) {}
+  QuantisationFields(const QuantisationFields&) = delete;
+  QuantisationFields& operator=(const QuantisationFields&) = delete;
+
+  const JsonFields* operator->() const { return &fields_; }
+  const nlohmann::json& object() const { return object_; }
+
+  /// Calls read(name, fields) with each member that is an object, or null where it is false or an unread null.
+  template <class Read>
+  void ForEachObject(Read read) const {
+    for (const auto& [name, value] : object_.items()) {
+      if (!value.is_object()) continue;
+      read(name, QuantisationFields(value, prefix_ + name + ".", error_));
+    }
+  }
+
+  std::optional<Error>* error() const { return error_; }
+  std::string NameOf(const std::string& member) const { return prefix_ + member + "."; }
+
+  /// Refuses every field that was not asked for, has a value, and is not one of `passed`, words.
+  void RefuseOthers(std::string_view passed, std::string_view method) const {
+    for (const auto& [name, value] : object_.items()) {
+      if (value.is_null() || read_.names.contains(prefix_ + name) || IsOneOf(passed, name)) continue;
+      fields_.Unknown(name.c_str(), value, method);
+    }
+  }
+
+ private:
+  const nlohmann::json& object_;
+  std::string prefix_;
+  std::optional<Error>* error_;
+  FieldsRead read_;
+  JsonFields fields_;
+};
+
+// A number of neighbours; -1 is the whole row.
+inline size_t ReadGroup(const QuantisationFields& fields, std::optional<int> fallback = {}) {
+  const int group = fields->Integer("group_size", -1, 1 << 20, fallback);
+  if (group == 0) fields->WrongValue("group_size", nlohmann::json(0), "-1 or a positive number");
+  return group == -1 ? 0 : static_cast<size_t>(group);
+}
+
+inline int ReadBits(const QuantisationFields& fields, std::initializer_list<int> known, const char* name = "bits") {
+  const int bits = fields->Integer(name, 1, 64);
+  if (std::ranges::find(known, bits) != known.end()) return bits;
+  std::string supported;
+  for (const int one : known) supported += (supported.empty() ? "" : ", ") + std::to_string(one);
+  fields->Unsupported(name, nlohmann::json(bits), supported);
+  return *known.begin();
+}
+
+// Two sizes of a block, or nothing.
+inline void ReadBlock(const QuantisationFields& fields, const char* name, Quantisation& quantisation) {
+  const nlohmann::json* const block = fields->Find(name);
+  if (block == nullptr) return;
+  const auto is_size = [](const nlohmann::json& one) {
+    return one.is_number_integer() && one.get<int64_t>() > 0 && one.get<int64_t>() <= 1 << 20;
+  };
+  if (!block->is_array() || block->size() != 2 || !is_size((*block)[0]) || !is_size((*block)[1])) {
+    return fields->WrongValue(name, *block, "two numbers of rows and columns");
+  }
+  quantisation.block_rows = (*block)[0].get<size_t>(), quantisation.block_cols = (*block)[1].get<size_t>();
+}
+
+inline void ReadFp8(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kFp8;
+  fields->Expect("fmt", "e4m3");
+  fields->Expect("expert_dtype", "fp8");
+  // A field that is missing means blocks, one that is null a scale of the whole matrix.
+  if (!fields->Contains("weight_block_size")) quantisation.block_rows = quantisation.block_cols = 128;
+  ReadBlock(fields, "weight_block_size", quantisation);
+  fields.RefuseOthers(
+      "quant_method activation_scheme scale_fmt dequantize modules_to_not_convert modules_to_convert ignored_layers",
+      quantisation.name);
+}
+
+inline void ReadFbgemmFp8(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kFp8;
+  fields.RefuseOthers("quant_method activation_scale_ub modules_to_not_convert", quantisation.name);
+}
+
+inline void ReadAwq(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kAwq;
+  quantisation.sizes = {ReadBits(fields, {4}), ReadGroup(fields, 128)};
+  fields->Expect("zero_point", true);
+  for (const char* const name : {"version", "format"}) {
+    if (fields->String(name, "gemm") != "GEMM") fields->Expect(name, "gemm");
+  }
+  fields.RefuseOthers(
+      "quant_method modules_to_not_convert backend do_fuse fuse_max_seq_len modules_to_fuse exllama_config "
+      "checkpoint_format",
+      quantisation.name);
+}
+
+inline constexpr std::string_view kPassedGptq =
+    "quant_method desc_act act_group_aware sym static_groups true_sequential damp_percent damp_auto_increment mse "
+    "dataset "
+    "tokenizer model_name_or_path model_file_base_name cache_block_outputs block_name_to_quantize "
+    "module_name_preceding_first_block modules_in_block_to_quantize batch_size pad_token_id use_exllama "
+    "disable_exllama "
+    "use_cuda_fp16 exllama_config max_input_length model_seqlen backend meta lm_head parallel_packing offload_to_disk "
+    "offload_to_disk_path quantizer gptaq";
+
+inline void ReadGptq(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kGptq;
+  quantisation.sizes = {ReadBits(fields, {2, 3, 4, 8}), ReadGroup(fields, 128)};
+  quantisation.sizes.has_choices = fields->Flag("desc_act", false);
+  fields->Expect("pack_dtype", "int32");
+  fields->Expect("is_marlin_format", false);
+  quantisation.zeros_less_one = true;
+  for (const char* const name : {"checkpoint_format", "format"}) {
+    const std::string format = fields->String(name, "gptq");
+    if (format != "gptq" && format != "gptq_v2") fields->Unsupported(name, nlohmann::json(format), "gptq and gptq_v2");
+    quantisation.zeros_less_one &= format == "gptq";
+  }
+  fields.RefuseOthers(kPassedGptq, quantisation.name);
+}
+
+// AutoRound's sizes of single modules.
+inline void ReadOtherModules(const QuantisationFields& fields, Quantisation& quantisation) {
+  const nlohmann::json* const others = fields->Find("extra_config");
+  if (others == nullptr) return;
+  if (!others->is_object()) return fields->WrongValue("extra_config", *others, "an object");
+  QuantisationFields(*others, fields.NameOf("extra_config"), fields.error())
+      .ForEachObject([&](const std::string& module, const QuantisationFields& other) {
+        const int bits = other->Integer("bits", 1, 32, quantisation.sizes.bits);
+        const size_t group =
+            ReadGroup(other, quantisation.sizes.group == 0 ? -1 : static_cast<int>(quantisation.sizes.group));
+        if (bits >= 16) return;  // its weight is not quantised
+        if (module.find_first_of("*\\^$+?()[]|") != module.npos) {
+          fields->Unsupported("extra_config", nlohmann::json(module), "names of modules");
+        }
+        quantisation.others[module] = {ReadBits(other, {2, 3, 4, 8}), group};
+        other.RefuseOthers("sym act_bits act_group_size act_sym act_dynamic act_data_type super_bits super_group_size",
+                           quantisation.name);
+        other->Expect("data_type", "int");
+      });
+}
+
+inline void ReadAutoRound(const QuantisationFields& fields, Quantisation& quantisation) {
+  const std::string packing = fields->String("packing_format", "auto_round:auto_gptq");
+  const bool is_awq = packing == "auto_round:auto_awq" || packing == "auto_round:awq";
+  const bool is_gptq = packing == "auto_round:auto_gptq" || packing == "auto_round:gptq";
+  if (!is_awq && !is_gptq && packing != "auto_round" && packing != "auto_round:gptqmodel") {
+    fields->Unsupported("packing_format", nlohmann::json(packing),
+                        "auto_round and its auto_gptq, gptqmodel and auto_awq");
+  }
+  quantisation.method = is_awq ? QuantisationMethod::kAwq : QuantisationMethod::kGptq;
+  quantisation.zeros_less_one = is_gptq;
+  quantisation.sizes = {is_awq ? ReadBits(fields, {4}) : ReadBits(fields, {2, 3, 4, 8}), ReadGroup(fields, 128)};
+  fields->Expect("data_type", "int");
+  fields->Expect("act_bits", 16);
+  ReadOtherModules(fields, quantisation);
+  fields.RefuseOthers(
+      "quant_method sym autoround_version block_name_to_quantize quant_block_list to_quant_block_names iters nsamples "
+      "seqlen lr minmax_lr batch_size gradient_accumulate_steps enable_quanted_input enable_minmax_tuning "
+      "enable_norm_bias_tuning low_gpu_mem_usage low_cpu_mem_usage scale_dtype amp amp_dtype backend dataset "
+      "act_dynamic "
+      "act_group_size act_sym act_data_type super_bits super_group_size static_kv_dtype quant_lm_head sampler seed "
+      "modules_to_not_convert supported_types not_use_best_mse dynamic_max_gap lr_scheduler momentum",
+      quantisation.name);
+}
+
+// The weights of a group of modules; which modules these are, tensors say.
+inline void ReadWeightsOfGroup(const QuantisationFields& weights, Quantisation& quantisation) {
+  const std::string type = weights->String("type", "int"), strategy = weights->String("strategy", "");
+  const bool has_blocks = weights->Find("block_structure") != nullptr;
+  const size_t group = ReadGroup(weights, -1);
+  weights->Expect("dynamic", false);
+  if (type == "int") {
+    const nlohmann::json* const order = weights->Find("actorder");
+    const bool chooses = order != nullptr && (*order == "group" || *order == "dynamic" || *order == true);
+    quantisation.choices.push_back(
+        {ReadBits(weights, {2, 3, 4, 8}, "num_bits"), group, !weights->Flag("symmetric", true), chooses});
+  } else if (type != "float") {
+    weights->Unsupported("type", nlohmann::json(type), "int and float");
+  } else if (ReadBits(weights, {4, 8}, "num_bits") == 8 && has_blocks) {
+    ReadBlock(weights, "block_structure", quantisation);
+  } else if (group != 0) {
+    const int bits = weights->Integer("num_bits", 4, 8);
+    if (bits == 8) quantisation.block_rows = 1, quantisation.block_cols = group;
+    const bool is_known = bits == 8 || group == 16 || group == 32;
+    if (!is_known) weights->Unsupported("group_size", nlohmann::json(group), "16 and 32 for floats of 4 bits");
+  }
+  weights.RefuseOthers("symmetric actorder observer observer_kwargs scale_dtype zp_dtype", "compressed-tensors");
+}
+
+inline void ReadCompressedTensors(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kCompressedTensors;
+  const nlohmann::json* const groups = fields->Find("config_groups");
+  if (groups == nullptr) return fields->Missing("config_groups");
+  if (!groups->is_object()) return fields->WrongValue("config_groups", *groups, "an object");
+  QuantisationFields(*groups, fields.NameOf("config_groups"), fields.error())
+      .ForEachObject([&](const std::string&, const QuantisationFields& group) {
+        const nlohmann::json* const weights = group->Find("weights");
+        if (weights != nullptr && !weights->is_object()) return group->WrongValue("weights", *weights, "an object");
+        if (weights != nullptr) {
+          ReadWeightsOfGroup(QuantisationFields(*weights, group.NameOf("weights"), group.error()), quantisation);
+        }
+        group.RefuseOthers("targets input_activations output_activations format", quantisation.name);
+      });
+  const auto is_empty = [&](const char* name) {
+    const nlohmann::json* const value = fields->Find(name);
+    if (value == nullptr || (value->is_object() && value->empty())) return;
+    const bool is_dense = value->is_object() && value->contains("format") && (*value)["format"] == "dense";
+    if (!is_dense) fields->Unsupported(name, *value, "an empty object");
+  };
+  is_empty("sparsity_config");
+  is_empty("transform_config");
+  fields.RefuseOthers(
+      "quant_method format global_compression_ratio ignore kv_cache_scheme quantization_status version run_compressed",
+      quantisation.name);
+}
+
+inline void ReadBitsAndBytes(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kBitsAndBytes;
+  fields->Expect("bnb_4bit_quant_storage", "uint8");
+  fields->Expect("llm_int8_has_fp16_weight", false);
+  fields.RefuseOthers(
+      "quant_method load_in_4bit load_in_8bit _load_in_4bit _load_in_8bit bnb_4bit_compute_dtype bnb_4bit_quant_type "
+      "bnb_4bit_use_double_quant llm_int8_threshold llm_int8_skip_modules llm_int8_enable_fp32_cpu_offload",
+      quantisation.name);
+}
+
+inline QuantisedSizes ReadMlxSizes(const QuantisationFields& fields) {
+  const int bits = ReadBits(fields, {2, 3, 4, 6, 8});
+  fields->Expect("mode", "affine");
+  return {bits, static_cast<size_t>(fields->Integer("group_size", 1, 1 << 20))};
+}
+
+// Members that are objects are modules; those that are false are modules that are not quantised.
+inline void ReadMlx(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kMlx;
+  quantisation.sizes = ReadMlxSizes(fields);
+  fields.ForEachObject([&](const std::string& module, const QuantisationFields& other) {
+    quantisation.others[module] = ReadMlxSizes(other);
+    other.RefuseOthers("", quantisation.name);
+    fields->Find(module.c_str());
+  });
+  for (const auto& [name, value] : fields.object().items()) {
+    if (value == nlohmann::json(false)) fields->Find(name.c_str());
+  }
+  fields.RefuseOthers("quant_method", quantisation.name);
+}
+
+inline void ReadMethod(const QuantisationFields& fields, std::optional<Quantisation>& quantisation) {
+  struct Method {
+    std::string_view name;
+    void (*read)(const QuantisationFields&, Quantisation&);
+  };
+  static constexpr Method kMethods[] = {{"fp8", ReadFp8},
+                                        {"fbgemm_fp8", ReadFbgemmFp8},
+                                        {"awq", ReadAwq},
+                                        {"gptq", ReadGptq},
+                                        {"auto-round", ReadAutoRound},
+                                        {"intel/auto-round", ReadAutoRound},
+                                        {"compressed-tensors", ReadCompressedTensors},
+                                        {"bitsandbytes", ReadBitsAndBytes}};
+  const bool is_bitsandbytes = fields->Flag("load_in_4bit", false) || fields->Flag("load_in_8bit", false);
+  const std::string name =
+      fields->String("quant_method", is_bitsandbytes ? std::optional<std::string_view>("bitsandbytes") : std::nullopt);
+  if (*fields.error() || name == "mxfp4") return;  // gpt-oss's: its tensors have names of their own
+  std::string supported;
+  for (const Method& method : kMethods) {
+    if (method.name == name) return method.read(fields, quantisation.emplace(Quantisation{.method = {}, .name = name}));
+    supported.append(supported.empty() ? "" : ", ").append(method.name);
+  }
+  fields->Unsupported("quant_method", nlohmann::json(name), supported + ", mxfp4 and MLX's");
+}
+
+// Reads the object `name` of `root`, if there is one.
+inline void ReadObject(const nlohmann::json& root, const std::string& prefix, const char* name,
+                       std::optional<Error>* error, std::optional<Quantisation>& quantisation) {
+  const auto found = root.find(name);
+  if (found == root.end() || found->is_null()) return;
+  const JsonFields outer(&root, nullptr, prefix, error);
+  if (!found->is_object()) return outer.WrongValue(name, *found, "an object");
+  const QuantisationFields fields(*found, prefix + name + ".", error);
+  // MLX has no name for its method. Newer versions write their object twice.
+  const bool is_mlx =
+      std::string_view(name) == "quantization" ||
+      (root.contains("quantization") && !found->contains("quant_method") && *found == root["quantization"]);
+  if (quantisation && !(is_mlx && quantisation->method == QuantisationMethod::kMlx)) {
+    return outer.Unsupported(name, *found, "one description of quantised weights");
+  }
+  if (is_mlx) return ReadMlx(fields, quantisation.emplace(Quantisation{.method = {}, .name = "MLX"}));
+  ReadMethod(fields, quantisation);
+}
+
+}  // namespace internal
+
+SKALD_INLINE const QuantisedSizes& Quantisation::Of(std::string_view module) const {
+  const auto found = others.find(module);
+  return found == others.end() ? sizes : found->second;
+}
+
+SKALD_INLINE Result<std::optional<Quantisation>> ParseQuantisation(std::string_view config_json) {
+  return NoThrow("config.json", [&]() -> Result<std::optional<Quantisation>> {
+    nlohmann::json root;
+    const internal::JsonGuard guard(root);
+    std::optional<Quantisation> quantisation;
+    if (!internal::ParsePythonJson(config_json, root).empty() || !root.is_object()) return quantisation;
+    std::optional<Error> error;
+    for (const char* const name : {"quantization", "quantization_config", "compression_config"}) {
+      internal::ReadObject(root, "", name, &error, quantisation);
+      const auto text = root.find("text_config");
+      if (text == root.end() || !text->is_object()) continue;
+      internal::ReadObject(*text, "text_config.", name, &error, quantisation);
+    }
+    if (error) return Fail(error->code, "config.json: " + error->message);
+    return quantisation;
+  });
+}
+
+SKALD_INLINE Result<std::optional<Quantisation>> QuantisationAt(const std::filesystem::path& path) {
+  return NoThrow(PathText(path), [&]() -> Result<std::optional<Quantisation>> {
+    constexpr uint64_t kMaxBytes = uint64_t{16} << 20;
+    const auto file = (internal::IsFolder(path) ? path : path.parent_path()) / "config.json";
+    if (!internal::Exists(file)) return std::optional<Quantisation>();
+    SKALD_ASSIGN(const auto text, ReadSmallFile(file, kMaxBytes));
+    auto quantisation = ParseQuantisation(text);
+    if (!quantisation) return Annotate(PathText(file.parent_path()), quantisation);
+    return quantisation;
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_QUANTISED_DETAIL_QUANTISATION_H_

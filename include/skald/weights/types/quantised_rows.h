@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// QuantisedRows: a matrix that a folder holds quantised, in several tensors, as rows that packing reads. The
+// tensors, and how numbers follow from them, are a matter of the method (weights/quantised/).
+
+#ifndef SKALD_WEIGHTS_TYPES_QUANTISED_ROWS_H_
+#define SKALD_WEIGHTS_TYPES_QUANTISED_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "skald/base/numbers/numeric.h"
+#include "skald/weights/types/code_group.h"
+
+namespace skald {
+
+/// A matrix [rows, cols]. Points into the checkpoint with its tensors, which must outlive it. Immutable once made; safe
+/// for concurrent reads.
+class QuantisedRows {
+ public:
+  virtual ~QuantisedRows() = default;
+
+  QuantisedRows(const QuantisedRows&) = delete;
+  QuantisedRows& operator=(const QuantisedRows&) = delete;
+
+  /// Writes `count` rows from row `first` on, of row_bytes() each: blocks of `format` or, without one, numbers of
+  /// `dtype`.
+  virtual void Write(size_t first, size_t count, std::byte* to) const = 0;
+
+  size_t row_bytes() const {
+    const auto cols = static_cast<size_t>(shape[1]);
+    return format == nullptr ? cols * SizeOf(dtype) : cols / format->block_elements * format->block_bytes;
+  }
+
+  std::string name;                     ///< of the weight
+  uint64_t shape[2];                    ///< rows, cols
+  std::string stored_as;                ///< for people: the method and its bits
+  uint64_t stored_bytes = 0;            ///< of all its tensors
+  const GroupFormat* format = nullptr;  ///< represents its numbers exactly
+  DType dtype = DType::kF32;            ///< without a format: kBF16, exactly; or kF32, rounded to nearest once
+
+ protected:
+  QuantisedRows(uint64_t rows, uint64_t cols) : shape{rows, cols} {}
+};
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_TYPES_QUANTISED_ROWS_H_

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folders with quantised weights, packed by the methods' own libraries: logits of the numbers that these libraries make
+// of them, the types that hold these numbers, and damage.
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/base/files/small_file.h"
+#include "skald/families/config_json.h"
+#include "skald/model/load_any.h"
+#include "tests/support/check_error.h"
+#include "tests/support/compare_logits.h"
+#include "tests/support/reference_tensors.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
+#include "tests/support/widen.h"
+#include "tests/weights/raw_file.h"
+#include "tests/weights/tiny_checkpoint.h"
+
+namespace skald::testing {
+namespace quantised_test {
+
+std::string CaseFolder(const std::string& name) { return GoldenPath("quantised/" + name).string(); }
+
+std::string ConfigOf(const std::string& name) {
+  return *ReadSmallFile(std::filesystem::path(CaseFolder(name)) / "config.json", kMaxConfigJson);
+}
+
+Result<ModelWeights> Load(const std::filesystem::path& folder, DType dtype = DType::kBF16) {
+  SKALD_ASSIGN(const auto text, ReadSmallFile(folder / "config.json", kMaxConfigJson));
+  SKALD_ASSIGN(const auto described, ParseConfigJson(text));
+  return LoadWeights(folder, described.spec, "quantised", {.dtype = dtype});
+}
+
+// The types of the matrices of layers.
+std::set<DType> TypesOfLayers(ModelWeights& weights) {
+  std::set<DType> types;
+  const ParameterList list = ParametersOf(weights);
+  for (const Parameter& parameter : list.parameters()) {
+    const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+    if (matrix != nullptr && parameter.layer && !matrix->dtype) types.insert(matrix->target->dtype);
+    const auto* const blocks = std::get_if<BlocksParameter>(&parameter.value);
+    if (blocks != nullptr) types.insert(blocks->targets->front().dtype);
+  }
+  return types;
+}
+
+struct Case {
+  std::string name;
+  std::set<DType> types;
+};
+
+// The types that hold the numbers of each. Only kF32 means that no other type does.
+const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
+                       {"fp8_matrices", {DType::kF32}},
+                       {"fbgemm_fp8", {DType::kF32}},
+                       {"ct_w4a16", {DType::kQ4_0}},
+                       {"ct_zeros", {DType::kQ5_0}},
+                       {"ct_act_order", {DType::kF32}},
+                       {"ct_w8a8", {DType::kQ8_0}},
+                       {"ct_fp8", {DType::kF32}},
+                       {"ct_nvfp4", {DType::kQ8A}},
+                       {"ct_mxfp4", {DType::kMXFP4}},
+                       {"awq", {DType::kQ5_0}},
+                       {"gptq", {DType::kQ4_0}},
+                       {"gptq_act_order", {DType::kF32}},
+                       {"gptq_v2", {DType::kQ8A}},
+                       {"gptq_3bit", {DType::kQ4_0}},
+                       {"auto_round", {DType::kQ5_0, DType::kQ8A}},
+                       {"bnb_nf4", {DType::kF32}},
+                       {"bnb_fp4", {DType::kF32}},
+                       {"bnb_int8", {DType::kQ8A}},
+                       {"mlx_4bit", {DType::kQ4_1}},
+                       {"mlx_6bit", {DType::kF32, DType::kQ8A}}};
+
+TEST_CASE("quantised folders hold the numbers that their libraries make of them") {
+  for (const Case& one : kCases) {
+    CAPTURE(one.name);
+    auto weights = Load(CaseFolder(one.name), DType::kF32);
+    REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+    CHECK(TypesOfLayers(*weights) == one.types);
+    Widen(*weights);
+    const AnyModel model("quantised", std::move(*weights), StandardLayers::Functions());
+    const ReferenceTensors reference(CaseFolder(one.name) + "/golden.safetensors");
+    CheckRows(model, reference.Tokens("input_ids", 0), Want::kLogits, reference.Floats("logits", 0), kExact, 1.0f);
+  }
+}
+
+TEST_CASE("no number of a quantised folder is rounded to the type for floats") {
+  for (const char* const name : {"fp8_blocks", "gptq_act_order", "bnb_nf4"}) {
+    auto weights = Load(CaseFolder(name), DType::kBF16);
+    REQUIRE(weights);
+    CHECK(TypesOfLayers(*weights) == std::set{DType::kF32});
+  }
+}
+
+// A folder of a case whose tensors are changed.
+class Changed {
+ public:
+  explicit Changed(const std::string& name) {
+    std::ofstream(folder_.path() / "config.json") << ConfigOf(name);
+    tensors = RawFile(std::filesystem::path(CaseFolder(name)) / "model.safetensors").Tensors();
+  }
+
+  Result<ModelWeights> Load(const std::vector<NewTensor>& changed) {
+    const auto path = folder_.path() / "model.safetensors";
+    std::filesystem::remove(path);
+    WriteFile(path, SafetensorsImage(changed));
+    return quantised_test::Load(folder_.path());
+  }
+
+  std::vector<NewTensor> tensors;
+
+ private:
+  TemporaryFolder folder_;
+};
+
+// Another type of the same width, which no program means by these bytes.
+std::string OtherType(const std::string& dtype) {
+  if (dtype == "F32") return "I32";
+  if (dtype == "F16" || dtype == "BF16") return "U16";
+  if (dtype == "U8") return "I8";
+  if (dtype == "I64") return "F64";
+  return dtype.ends_with("32") ? "F32" : "U8";
+}
+
+TEST_CASE("tensors of quantised weights that are missing, doubled or wrong give an error or the same weights") {
+  for (const Case& one : kCases) {
+    CAPTURE(one.name);
+    Changed folder(one.name);
+    const auto original = folder.Load(folder.tensors);
+    REQUIRE_MESSAGE(original.has_value(), original.error().message);
+    const auto check = [&](const std::vector<NewTensor>& tensors) {
+      const auto loaded = folder.Load(tensors);
+      CHECK((!loaded || SameWeights(*loaded, *original)));
+    };
+    for (size_t i = 0; i < folder.tensors.size(); ++i) {
+      const NewTensor& tensor = folder.tensors[i];
+      const bool is_chosen = tensor.name.find("layers.0.mlp.down_proj.") != std::string::npos ||
+                             tensor.name.find("layers.0.self_attn.q_proj.") != std::string::npos ||
+                             tensor.name.find("experts.1.down_proj.") != std::string::npos;
+      if (!is_chosen) continue;
+      CAPTURE(tensor.name);
+      std::vector<NewTensor> changed = folder.tensors;
+      changed.erase(changed.begin() + static_cast<ptrdiff_t>(i));
+      check(changed);
+      changed = folder.tensors;
+      changed.push_back(tensor), changed.back().name += "_2";
+      check(changed);
+      changed = folder.tensors;
+      changed[i].dtype = OtherType(tensor.dtype);
+      check(changed);
+      changed = folder.tensors;
+      std::ranges::reverse(changed[i].shape);
+      changed[i].shape.insert(changed[i].shape.begin(), 1);
+      check(changed);
+      if (tensor.shape.size() == 2 && tensor.shape[0] % 2 == 0) {
+        changed[i].shape = {tensor.shape[0] / 2, tensor.shape[1] * 2};
+        check(changed);
+      }
+    }
+  }
+}
+
+TEST_CASE("a description of quantised weights that Skald does not know is refused by its field") {
+  const auto check = [](const std::string& name, const char* field, const nlohmann::json& value, ErrorCode code,
+                        const std::string& sentence) {
+    nlohmann::json config = nlohmann::json::parse(ConfigOf(name));
+    config["quantization_config"][field] = value;
+    CheckError(ParseConfigJson(config.dump()), code, "config.json: quantization_config." + sentence);
+  };
+  check("awq", "version", "gemv", ErrorCode::kUnsupported, "version is \"gemv\"; Skald supports only \"gemm\"");
+  check("awq", "bits", 3, ErrorCode::kUnsupported, "bits is 3; Skald supports only 4");
+  check("awq", "zero_point", false, ErrorCode::kUnsupported, "zero_point is false");
+  check("gptq", "checkpoint_format", "marlin", ErrorCode::kUnsupported, "checkpoint_format is \"marlin\"");
+  check("gptq", "dynamic", {{"-:mlp", nlohmann::json::object()}}, ErrorCode::kUnsupported, "dynamic is an object");
+  check("gptq", "group_size", 0, ErrorCode::kDataLoss, "group_size must be");
+  check("gptq", "bits", nullptr, ErrorCode::kNotFound, "bits is missing");
+  check("gptq", "quant_method", "hqq", ErrorCode::kUnsupported, "quant_method is \"hqq\"");
+  check("fp8_blocks", "fmt", "e5m2", ErrorCode::kUnsupported, "fmt is \"e5m2\"");
+  check("fp8_blocks", "weight_block_size", {128}, ErrorCode::kDataLoss, "weight_block_size must be");
+  check("ct_w4a16", "transform_config", {{"a", 1}}, ErrorCode::kUnsupported, "transform_config is an object");
+  check("bnb_nf4", "bnb_4bit_quant_storage", "bfloat16", ErrorCode::kUnsupported, "bnb_4bit_quant_storage is");
+  check("auto_round", "packing_format", "auto_round:fp8", ErrorCode::kUnsupported, "packing_format is");
+  check("auto_round", "rotation_config", {{"a", 1}}, ErrorCode::kUnsupported, "rotation_config is an object");
+}
+
+}  // namespace quantised_test
+}  // namespace skald::testing
