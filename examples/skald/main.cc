@@ -23,6 +23,7 @@
 #include "commands/serve.h"
 #include "commands/store.h"
 #include "commands/tokenize.h"
+#include "commands/write_gguf.h"
 #include "model_files/locate_model.h"
 #include "ranks/follow.h"
 #include "ranks/rank_job.h"
@@ -49,6 +50,8 @@ Result<int> RunCommand(const Options& options) {
       return RunTokenize(options);
     case Command::kPack:
       return RunPack(options);
+    case Command::kWriteGguf:
+      return RunWriteGguf(options);
     case Command::kPull:
       return RunPull(options);
     case Command::kInspect:

@@ -186,6 +186,47 @@ class Gguf(TestCase):
             self.assertRegex(out, r"\A2,300,")
             self.run_skald("generate", "--model", path, "--tokenizer", DEMO / "tokenizer.model", "--prompt", "x", "-n", 3)
 
+    def test_a_converted_folder_is_the_same_model(self):
+        file = self.folder / "converted.gguf"
+        out, _ = self.run_skald("convert", DEMO, file)
+        self.assertRegex(out, r"converted.gguf: \d+ bytes, tensors: 29 BF16 25 F32\n\Z")
+        options = ["--prompt", "And the LORD said", "-n", 30, "--seed", 5]
+        self.assertEqual(self.run_skald("generate", "--model", file, *options)[0],
+                         self.run_skald("generate", "--model", DEMO, *options)[0])
+
+    def test_quantised_files_lose_little_and_take_less(self):
+        text = self.folder / "text.txt"
+        text.write_text("And it came to pass, that the king of Israel went out against the Philistines. " * 20)
+
+        def quantised(kind, *options):
+            path = self.folder / (kind + ".gguf")
+            _, err = self.run_skald("quantize", self.file, path, "--type", kind, *options)
+            out, _ = self.run_skald("generate", "--model", path, "--perplexity", text, "--max-context", 512)
+            return path.stat().st_size, float(re.search(r"[\d.]+", out.split("perplexity")[-1])[0]), err
+
+        whole, best, _ = quantised("bf16")
+        size, last = whole, best
+        for kind in ("q8_0", "q6_k", "q5_k_m", "q4_k_m"):
+            less, perplexity, err = quantised(kind)
+            self.assertEqual(err, "")
+            self.assertLess(less, size, kind)
+            self.assertLess(perplexity, best * 1.3, kind)
+            size = less
+        again = self.folder / "again.gguf"
+        _, err = self.run_skald("quantize", self.folder / "q4_k_m.gguf", again, "--type", "q8_0")
+        self.assertIn("tensors were quantised before (Q", err)
+
+    def test_quantising_what_cannot_be(self):
+        out = self.folder / "out.gguf"
+        self.refused(1, ".*type 'q9': expected one of q2_k_s, ", "quantize", self.file, out, "--type", "q9")
+        self.refused(1, ".*--output-type: unknown type 'x'", "quantize", self.file, out, "--output-type", "x")
+        self.refused(1, ".*cannot be written as IQ1_S", "quantize", self.file, out, "--output-type", "iq1_s")
+        self.refused(1, ".*no-such: ", "quantize", self.folder / "no-such", out)
+        self.refused(1, ".*no-such", "quantize", self.file, self.folder / "no-such" / "out.gguf")
+        self.refused(2, ".*", "quantize", self.file)
+        self.refused(2, ".*--type", "convert", DEMO, out, "--type", "q4_0")
+        self.assertFalse(out.exists())
+
     def test_damaged_files(self):
         whole = self.content
         path = self.folder / "damaged.gguf"

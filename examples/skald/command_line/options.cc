@@ -26,6 +26,7 @@
 #include "command_line/serve_options.h"
 #include "command_line/shared_options.h"
 #include "command_line/text_options.h"
+#include "command_line/write_gguf_options.h"
 #include "skald/base/version.h"
 #include "skald/open/conversation.h"
 #include "skald/templates/built_in.h"
@@ -354,6 +355,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
   AddPackOptions(pack, options);
   pack.footer(kPackFooter);
+  AddGgufCommands(app, options);
   CLI::App& bench = *app.add_subcommand("bench", "Measure the speed of a model");
   AddBenchOptions(bench, options);
   bench.footer(kBenchFooter);
@@ -384,8 +386,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     if (PrintDocument(app, kVersion)) return 0;
     if (app.get_subcommands().empty())
       throw CLI::RequiredError(
-          "One of the commands generate, chat, serve, pull, models, inspect, tokenize, pack, bench, store, "
-          "completion and man");
+          "One of the commands generate, chat, serve, pull, models, inspect, tokenize, pack, convert, quantize, "
+          "bench, store, completion and man");
     SamplerSettings chosen;
     for (const SamplerChoice& choose : options.sampling) choose(chosen);
     const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());

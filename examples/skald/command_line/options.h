@@ -33,7 +33,14 @@ inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
 
 class RankJob;
 
-enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kPull, kBench, kStore, kServe };
+enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kWriteGguf, kPull, kBench, kStore, kServe };
+
+// How skald quantize writes a GGUF file. Names of types; empty: as they are, or as the mixture says.
+struct GgufOptions {
+  std::string type;  // a mixture
+  std::string output_type, embedding_type;
+  bool pure = false;
+};
 
 // The forms of skald bench's results.
 enum class BenchOutput { kMarkdown, kCsv, kJson, kJsonLines, kSql };
@@ -177,7 +184,8 @@ struct Options {
 
   std::filesystem::path packed_cache;            // folder with weights packed by earlier runs; empty: none
   uint64_t packed_cache_bytes = 20'000'000'000;  // that it may take
-  std::filesystem::path packed;                  // the file to pack into, or to verify
+  std::filesystem::path packed;                  // the file to pack into, or to verify; the GGUF file to write
+  GgufOptions gguf;
 
   bool only_config = false;        // inspect: print the Config, and nothing else
   uint32_t inspect_ranks = 0;      // inspect: tell what each of so many ranks takes, and nothing else; 0: no

@@ -11,6 +11,7 @@
 #include "skald/families/detail/config_json.h"
 #include "skald/families/detail/find_named.h"
 #include "skald/families/detail/gguf_config.h"
+#include "skald/families/detail/gguf_metadata.h"
 #include "skald/families/detail/published.h"
 #include "skald/families/detail/registry.h"
 #include "skald/families/detail/spec_json.h"

@@ -8,6 +8,7 @@
 
 #include "skald/open/detail/chat.h"
 #include "skald/open/detail/conversation.h"
+#include "skald/open/detail/convert_model.h"
 #include "skald/open/detail/generation_config.h"
 #include "skald/open/detail/model_file.h"
 #include "skald/open/detail/model_info.h"

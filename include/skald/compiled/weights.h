@@ -39,5 +39,10 @@
 #include "skald/weights/types/detail/code_group.h"
 #include "skald/weights/types/detail/matrix.h"
 #include "skald/weights/types/detail/matrix_bytes.h"
+#include "skald/weights/writing/detail/block_encoder.h"
+#include "skald/weights/writing/detail/draft_parameters.h"
+#include "skald/weights/writing/detail/gguf_draft.h"
+#include "skald/weights/writing/detail/gguf_writer.h"
+#include "skald/weights/writing/detail/mixture.h"
 
 #endif  // SKALD_COMPILED_WEIGHTS_H_

@@ -24,7 +24,7 @@ inline FamilyRules ArceeRules() {
 inline constexpr ModelType kArceeTypes[] = {{.name = ArceeFamily::kModelType, .read = ReadTransformerWith<ArceeRules>}};
 
 inline constexpr GgufArchitecture kArceeArchitectures[] = {
-    {.name = "arcee", .read = ReadGgufWith<ArceeRules>, .has_rope_pairs = true}};
+    {.name = "arcee", .read = ReadGgufWith<ArceeRules>, .has_rope_pairs = true, .is_written = true}};
 
 struct ArceeRow {
   static constexpr FamilyRow kRow = {.name = "Arcee (AFM)",

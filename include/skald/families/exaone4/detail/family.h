@@ -47,7 +47,8 @@ inline constexpr PassedFields kExaone4PassedJson[] = {
 
 inline constexpr ModelType kExaone4Types[] = {{.name = Exaone4Family::kModelType, .read = ReadExaone4}};
 
-inline constexpr GgufArchitecture kExaone4Architectures[] = {{.name = "exaone4", .read = ReadExaone4Gguf}};
+inline constexpr GgufArchitecture kExaone4Architectures[] = {
+    {.name = "exaone4", .read = ReadExaone4Gguf, .is_written = true}};
 
 struct Exaone4Row {
   static constexpr FamilyRow kRow = {.name = "EXAONE 4",

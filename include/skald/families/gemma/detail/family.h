@@ -23,7 +23,8 @@ inline constexpr PassedFields kGemmaPassedJson[] = {
 
 inline constexpr ModelType kGemmaTypes[] = {{.name = GemmaFamily::kModelType, .read = ReadTransformerWith<GemmaRules>}};
 
-inline constexpr GgufArchitecture kGemmaArchitectures[] = {{.name = "gemma", .read = ReadGgufWith<GemmaRules>}};
+inline constexpr GgufArchitecture kGemmaArchitectures[] = {
+    {.name = "gemma", .read = ReadGgufWith<GemmaRules>, .is_written = true}};
 
 struct GemmaRow {
   static constexpr FamilyRow kRow = {.name = "Gemma",

@@ -33,7 +33,8 @@ inline constexpr PassedFields kGemma2PassedJson[] = {
 inline constexpr ModelType kGemma2Types[] = {
     {.name = Gemma2Family::kModelType, .read = ReadTransformerWith<Gemma2Rules>}};
 
-inline constexpr GgufArchitecture kGemma2Architectures[] = {{.name = "gemma2", .read = ReadGgufWith<Gemma2Rules>}};
+inline constexpr GgufArchitecture kGemma2Architectures[] = {
+    {.name = "gemma2", .read = ReadGgufWith<Gemma2Rules>, .is_written = true}};
 
 struct Gemma2Row {
   static constexpr FamilyRow kRow = {.name = "Gemma 2",

@@ -49,7 +49,8 @@ inline constexpr ModelType kGemma3Types[] = {{.name = Gemma3Family::kModelType,
                                               .outer = "gemma3",
                                               .add_defaults = AddGemma3TextDefaults}};
 
-inline constexpr GgufArchitecture kGemma3Architectures[] = {{.name = "gemma3", .read = ReadGgufWith<Gemma3Rules>}};
+inline constexpr GgufArchitecture kGemma3Architectures[] = {
+    {.name = "gemma3", .read = ReadGgufWith<Gemma3Rules>, .is_written = true}};
 
 struct Gemma3Row {
   static constexpr FamilyRow kRow = {.name = "Gemma 3 (text)",

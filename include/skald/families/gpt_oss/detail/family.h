@@ -41,7 +41,8 @@ inline constexpr PassedFields kGptOssPassedGguf[] = {
 inline constexpr ModelType kGptOssTypes[] = {
     {.name = GptOssFamily::kModelType, .read = ReadOne<ReadGptOss>, .fact_names = kGptOssFactNames}};
 
-inline constexpr GgufArchitecture kGptOssArchitectures[] = {{.name = "gpt-oss", .read = ReadOneGguf<ReadGptOssGguf>}};
+inline constexpr GgufArchitecture kGptOssArchitectures[] = {
+    {.name = "gpt-oss", .read = ReadOneGguf<ReadGptOssGguf>, .is_written = true, .written_names = kGptOssGgufNames}};
 
 struct GptOssRow {
   static constexpr FamilyRow kRow = {

@@ -51,8 +51,13 @@ inline constexpr PassedFields kLlamaPassedGguf[] = {
 
 inline constexpr ModelType kLlamaTypes[] = {{.name = LlamaFamily::kModelType, .read = ReadTransformerWith<LlamaRules>}};
 
-inline constexpr GgufArchitecture kLlamaArchitectures[] = {
-    {.name = "llama", .read = ReadLlamaGguf, .has_rope_pairs = true}};
+inline constexpr std::string_view kWrittenAsLlama[] = {MistralFamily::kModelType, MixtralFamily::kModelType};
+
+inline constexpr GgufArchitecture kLlamaArchitectures[] = {{.name = "llama",
+                                                            .read = ReadLlamaGguf,
+                                                            .has_rope_pairs = true,
+                                                            .is_written = true,
+                                                            .written_for = kWrittenAsLlama}};
 
 struct LlamaRow {
   static constexpr FamilyRow kRow = {.name = "Llama 2, 3, TinyLlama",

@@ -68,7 +68,7 @@ inline constexpr PassedFields kMinistral3PassedJson[] = {
 inline constexpr ModelType kMinistral3Types[] = {{.name = Ministral3Family::kModelType, .read = ReadMinistral3}};
 
 inline constexpr GgufArchitecture kMinistral3Architectures[] = {
-    {.name = "mistral3", .read = ReadMistral3Gguf, .has_rope_pairs = true}};
+    {.name = "mistral3", .read = ReadMistral3Gguf, .has_rope_pairs = true, .is_written = true}};
 
 struct Ministral3Row {
   static constexpr FamilyRow kRow = {.name = "Ministral 3",

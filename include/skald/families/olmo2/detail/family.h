@@ -27,7 +27,10 @@ inline std::vector<DescribedModel> ReadOlmo2Gguf(const JsonFields& fields, const
   return ReadGgufWindow(fields) > 0 ? ReadOlmo3Gguf(fields, facts) : ReadGgufWith<Olmo2Rules>(fields, facts);
 }
 
-inline constexpr GgufArchitecture kOlmo2Architectures[] = {{.name = "olmo2", .read = ReadOlmo2Gguf}};
+inline constexpr std::string_view kWrittenAsOlmo2[] = {Olmo3Family::kModelType};
+
+inline constexpr GgufArchitecture kOlmo2Architectures[] = {
+    {.name = "olmo2", .read = ReadOlmo2Gguf, .is_written = true, .written_for = kWrittenAsOlmo2}};
 
 struct Olmo2Row {
   static constexpr FamilyRow kRow = {.name = "OLMo 2",

@@ -43,7 +43,8 @@ inline constexpr PassedFields kOlmoePassedGguf[] = {
 
 inline constexpr ModelType kOlmoeTypes[] = {{.name = OlmoeFamily::kModelType, .read = ReadOlmoe}};
 
-inline constexpr GgufArchitecture kOlmoeArchitectures[] = {{.name = "olmoe", .read = ReadOlmoeGguf}};
+inline constexpr GgufArchitecture kOlmoeArchitectures[] = {
+    {.name = "olmoe", .read = ReadOlmoeGguf, .is_written = true}};
 
 struct OlmoeRow {
   static constexpr FamilyRow kRow = {.name = "OLMoE",

@@ -37,7 +37,8 @@ inline constexpr PassedFields kPhi3PassedJson[] = {
 
 inline constexpr ModelType kPhi3Types[] = {{.name = Phi3Family::kModelType, .read = ReadTransformerWith<Phi3Rules>}};
 
-inline constexpr GgufArchitecture kPhi3Architectures[] = {{.name = "phi3", .read = ReadGgufWith<Phi3Rules>}};
+inline constexpr GgufArchitecture kPhi3Architectures[] = {
+    {.name = "phi3", .read = ReadGgufWith<Phi3Rules>, .is_written = true, .written_names = kPhi3GgufNames}};
 
 struct Phi3Row {
   static constexpr FamilyRow kRow = {.name = "Phi-3, Phi-4-mini",

@@ -57,8 +57,9 @@ inline constexpr PassedFields kQwen2PassedJson[] = {
 inline constexpr ModelType kQwen2Types[] = {{.name = Qwen2Family::kModelType, .read = ReadTransformerWith<Qwen2Rules>},
                                             {.name = Qwen2MoeFamily::kModelType, .read = ReadQwen2Moe}};
 
-inline constexpr GgufArchitecture kQwen2Architectures[] = {{.name = "qwen2", .read = ReadGgufWith<Qwen2Rules>},
-                                                           {.name = "qwen2moe", .read = ReadQwen2MoeGguf}};
+inline constexpr GgufArchitecture kQwen2Architectures[] = {
+    {.name = "qwen2", .read = ReadGgufWith<Qwen2Rules>, .is_written = true},
+    {.name = "qwen2moe", .read = ReadQwen2MoeGguf, .is_written = true}};
 
 struct Qwen2Row {
   static constexpr FamilyRow kRow = {.name = "Qwen2, Qwen2-MoE",

@@ -46,10 +46,11 @@ inline constexpr ModelType kQwen3Types[] = {
     {.name = Qwen3MoeFamily::kModelType, .read = ReadTransformerWith<Qwen3MoeRules>},
     {.name = "qwen3_vl_text", .read = ReadTransformerWith<Qwen3Rules>, .outer = "qwen3_vl"}};
 
-inline constexpr GgufArchitecture kQwen3Architectures[] = {{.name = "qwen3", .read = ReadGgufWith<Qwen3Rules>},
-                                                           {.name = "qwen3moe", .read = ReadGgufWith<Qwen3MoeRules>},
-                                                           {.name = "qwen3vl", .read = ReadGgufWith<Qwen3Rules>},
-                                                           {.name = "qwen3vlmoe", .read = ReadGgufWith<Qwen3MoeRules>}};
+inline constexpr GgufArchitecture kQwen3Architectures[] = {
+    {.name = "qwen3", .read = ReadGgufWith<Qwen3Rules>, .is_written = true},
+    {.name = "qwen3moe", .read = ReadGgufWith<Qwen3MoeRules>, .is_written = true},
+    {.name = "qwen3vl", .read = ReadGgufWith<Qwen3Rules>},
+    {.name = "qwen3vlmoe", .read = ReadGgufWith<Qwen3MoeRules>}};
 
 struct Qwen3Row {
   static constexpr FamilyRow kRow = {.name = "Qwen3, Qwen3-MoE, Qwen3-VL (text)",

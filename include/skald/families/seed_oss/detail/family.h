@@ -31,7 +31,10 @@ inline constexpr PassedFields kSeedOssPassedJson[] = {{"how the model is trained
 
 inline constexpr ModelType kSeedOssTypes[] = {{.name = SeedOssFamily::kModelType, .read = ReadSeedOss}};
 
-inline constexpr GgufArchitecture kSeedOssArchitectures[] = {{.name = "seed_oss", .read = ReadGgufWith<SeedOssRules>}};
+inline constexpr Renaming kSeedOssGgufNames[] = {{"feed_forward_norm.", "post_attention_norm."}};
+
+inline constexpr GgufArchitecture kSeedOssArchitectures[] = {
+    {.name = "seed_oss", .read = ReadGgufWith<SeedOssRules>, .is_written = true, .written_names = kSeedOssGgufNames}};
 
 struct SeedOssRow {
   static constexpr FamilyRow kRow = {.name = "Seed-OSS",

@@ -27,7 +27,7 @@ inline constexpr ModelType kSmolLM3Types[] = {
     {.name = SmolLM3Family::kModelType, .read = ReadTransformerWith<SmolLM3Rules>}};
 
 inline constexpr GgufArchitecture kSmolLM3Architectures[] = {
-    {.name = "smollm3", .read = ReadGgufWith<SmolLM3Rules>, .has_rope_pairs = true}};
+    {.name = "smollm3", .read = ReadGgufWith<SmolLM3Rules>, .has_rope_pairs = true, .is_written = true}};
 
 struct SmolLM3Row {
   static constexpr FamilyRow kRow = {.name = "SmolLM3",

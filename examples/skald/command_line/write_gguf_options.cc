@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "command_line/write_gguf_options.h"
+
+#include <string>
+
+#include "command_line/option_checks.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/weights/writing/mixture.h"
+
+namespace skald::program {
+namespace {
+
+constexpr const char* kConvertFooter = R"(Examples:
+  skald convert ~/qwen3-0.6b qwen3-0.6b.gguf
+  skald convert ~/qwen3-0.6b qwen3-0.6b-f16.gguf --type f16
+The file holds all that the folder does: weights, tokenizer, chat template. It
+runs here and in llama.cpp. Families that cannot be written yet are refused.)";
+
+constexpr const char* kQuantizeFooter = R"(Examples:
+  skald quantize qwen3-0.6b.gguf qwen3-0.6b-q4.gguf
+  skald quantize ~/qwen3-0.6b qwen3-0.6b-q8.gguf --type q8_0
+  skald quantize model.gguf small.gguf --type q3_k_m --output-type q8_0
+Mixtures give parts of a model that suffer more from errors more bits, as
+llama.cpp's do. Files of any architecture can be quantised, folders if the
+family can be converted. 'skald generate --perplexity' tells what it costs.)";
+
+CLI::App& AddCommand(CLI::App& app, const char* name, const char* description, Options& options) {
+  CLI::App& command = *app.add_subcommand(name, description);
+  command.add_option("MODEL", options.model, "Folder or GGUF file with the model")->required()->type_name("");
+  command.add_option("FILE", options.packed, "GGUF file to write")->required()->type_name("");
+  command.add_option("-t,--threads", options.workspace.threads, "Threads that compute; they never change a result")
+      ->check(Within(1, kMaxThreads))
+      ->capture_default_str()
+      ->type_name("N");
+  command.callback([&options] { options.command = Command::kWriteGguf; });
+  return command;
+}
+
+}  // namespace
+
+void AddGgufCommands(CLI::App& app, Options& options) {
+  CLI::App& convert = AddCommand(app, "convert", "Write a model as a GGUF file", options);
+  convert.add_option("--type", options.gguf.type, "Of its matrices: bf16, f16 or f32 (default: the model's own)")
+      ->check(CLI::IsMember({"bf16", "f16", "f32"}).description(""))
+      ->type_name("TYPE");
+  convert.footer(kConvertFooter);
+
+  CLI::App& quantize = AddCommand(app, "quantize", "Write a model with fewer bits as a GGUF file", options);
+  quantize
+      .add_option_function<std::string>(
+          "--type", [&options](const std::string& type) { options.gguf.type = type; },
+          "One of " + MixtureNames() + "\n(default: q4_k_m)")
+      ->type_name("TYPE");
+  quantize.preparse_callback([&options](size_t) { options.gguf.type = "q4_k_m"; });
+  quantize.add_flag("--pure", options.gguf.pure, "The mixture's main type for all matrices");
+  quantize.add_option("--output-type", options.gguf.output_type, "Of the output head")->type_name("TYPE");
+  quantize.add_option("--embedding-type", options.gguf.embedding_type, "Of embeddings that are not the output head")
+      ->type_name("TYPE");
+  quantize.footer(kQuantizeFooter);
+}
+
+}  // namespace skald::program

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/tokenizers/gguf_entries.h.
+
+#ifndef SKALD_TOKENIZERS_DETAIL_GGUF_ENTRIES_H_
+#define SKALD_TOKENIZERS_DETAIL_GGUF_ENTRIES_H_
+
+#include "skald/tokenizers/gguf_entries.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "skald/base/files/file_calls.h"
+#include "skald/base/files/path_text.h"
+#include "skald/base/files/small_file.h"
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
+#include "skald/tokenizers/detail/gguf/gguf_pieces.h"
+#include "skald/tokenizers/detail/gguf/gguf_pre_tokenizers.h"
+#include "skald/tokenizers/detail/json/tokenizer_config.h"
+#include "skald/tokenizers/detail/json/tokenizer_json.h"
+#include "skald/tokenizers/detail/sentencepiece/sentencepiece_pieces.h"
+#include "skald/tokenizers/detail/tokenizer.h"
+#include "skald/tokenizers/tokenizer_spec.h"
+#include "skald/tokenizers/tokenizer_value.h"
+
+namespace skald {
+
+namespace internal {
+
+// The pieces of a file by their ids. Those that no tokenizer names are unused.
+struct GgufPieces {
+  std::vector<std::string> texts;
+  std::vector<int32_t> types;
+  std::vector<float> scores;  // where merges go by them
+
+  explicit GgufPieces(size_t rows) : texts(rows), types(rows, static_cast<int32_t>(GgufTokenType::kUnused)) {
+    for (size_t i = 0; i < rows; ++i) texts[i] = "[PAD" + std::to_string(i) + "]";
+  }
+
+  Result<void> Set(int32_t id, std::string_view text, GgufTokenType type) {
+    const auto index = static_cast<size_t>(id);
+    if (id < 0 || index >= texts.size()) {
+      return Fail(ErrorCode::kDataLoss,
+                  Concat({"piece ", QuotedName(text), " has the id ", std::to_string(id),
+                          ", and the model's embedding ", std::to_string(texts.size()), " rows"}));
+    }
+    texts[index] = text;
+    types[index] = static_cast<int32_t>(type);
+    return {};
+  }
+
+  Result<void> SetAll(const TokenizerSpec& spec) {
+    for (size_t i = 0; i < spec.vocabulary.ids.size(); ++i) {
+      SKALD_TRY(Set(spec.vocabulary.ids[i], spec.vocabulary.texts[i], GgufTokenType::kNormal));
+    }
+    return SetAdded(spec);
+  }
+
+  Result<void> SetAdded(const TokenizerSpec& spec) {
+    for (const AddedToken& token : spec.added_tokens) {
+      SKALD_TRY(Set(token.id, token.content, token.special ? GgufTokenType::kControl : GgufTokenType::kUserDefined));
+    }
+    return {};
+  }
+};
+
+// The regular expressions that pre-tokenizers split by, one after the other; nothing for another kind of steps.
+inline std::optional<std::vector<std::string>> SplitsOf(const TokenizerSpec& spec) {
+  std::vector<std::string> splits;
+  for (const PreTokenizer& step : spec.pre_tokenizers) {
+    const auto* const split = std::get_if<pre_tokenizer::Split>(&step);
+    const auto* const digits = std::get_if<pre_tokenizer::Digits>(&step);
+    const auto* const bytes = std::get_if<pre_tokenizer::ByteLevel>(&step);
+    if (split != nullptr && split->pattern.is_regex && split->behavior == pre_tokenizer::Behavior::kIsolated) {
+      splits.push_back(split->pattern.text);
+    } else if (digits != nullptr && digits->individual_digits) {
+      splits.push_back(R"(\p{N})");
+    } else if (bytes != nullptr && !bytes->add_prefix_space) {
+      if (bytes->use_regex) splits.emplace_back(kSplitGpt2);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return splits;
+}
+
+// Returns the name of the split pattern of merges of bytes.
+inline std::optional<std::string> PreTokenizerName(const TokenizerSpec& spec) {
+  const auto splits = SplitsOf(spec);
+  const auto& model = std::get<token_model::Bpe>(spec.model);
+  if (!splits) return std::nullopt;
+  for (const GgufPreTokenizer& known : kGgufPreTokenizers) {
+    std::vector<std::string> patterns;
+    for (const std::string_view pattern : known.splits) {
+      if (!pattern.empty()) patterns.emplace_back(pattern);
+    }
+    if (patterns != *splits || known.normalizes != !spec.normalizers.empty()) continue;
+    if (known.ignore_merges != model.ignore_merges) continue;
+    return std::string(known.names.substr(0, known.names.find(' ')));
+  }
+  return std::nullopt;
+}
+
+inline std::string EntryName(const char* name) { return std::string(kGgufTokenizer) + name; }
+
+inline void AddPieces(const GgufPieces& pieces, std::vector<GgufEntry>& entries) {
+  entries.push_back(GgufTexts(EntryName("tokens"), pieces.texts));
+  if (!pieces.scores.empty()) entries.push_back(GgufNumbers(EntryName("scores"), pieces.scores));
+  entries.push_back(GgufNumbers(EntryName("token_type"), pieces.types));
+}
+
+inline void AddMarkers(const TokenizerSpec& spec, std::vector<GgufEntry>& entries) {
+  const std::pair<const char*, std::optional<int32_t>> ids[] = {{"bos_token_id", spec.bos_id},
+                                                                {"eos_token_id", spec.eos_id},
+                                                                {"unknown_token_id", spec.unk_id},
+                                                                {"padding_token_id", spec.pad_id}};
+  for (const auto& [name, id] : ids) {
+    if (id) entries.push_back(GgufNumber(EntryName(name), static_cast<uint32_t>(*id)));
+  }
+  const auto has = [](const std::vector<int32_t>& ids, std::optional<int32_t> id) {
+    return id && std::ranges::find(ids, *id) != ids.end();
+  };
+  entries.push_back(GgufTruth(EntryName("add_bos_token"), has(spec.prefix, spec.bos_id)));
+  entries.push_back(GgufTruth(EntryName("add_eos_token"), has(spec.suffix, spec.eos_id)));
+}
+
+// Merges of bytes.
+inline Result<std::vector<GgufEntry>> BytePairEntries(const TokenizerSpec& spec, size_t rows) {
+  const auto name = PreTokenizerName(spec);
+  if (!name) return Fail(ErrorCode::kUnsupported, "its split pattern is none that GGUF files have a name for");
+  GgufPieces pieces(rows);
+  SKALD_TRY(pieces.SetAll(spec));
+  std::vector<GgufEntry> entries = {GgufText(EntryName("model"), "gpt2"), GgufText(EntryName("pre"), *name)};
+  AddPieces(pieces, entries);
+  const TextList& merges = std::get<token_model::Bpe>(spec.model).merges;
+  std::vector<std::string> joined;
+  for (size_t i = 0; i + 1 < merges.size(); i += 2) joined.push_back(Concat({merges[i], " ", merges[i + 1]}));
+  entries.push_back(GgufTexts(EntryName("merges"), joined));
+  AddMarkers(spec, entries);
+  return entries;
+}
+
+// Pieces that stand for a byte are spelled <0x41>.
+inline GgufTokenType TypeOfPiece(std::string_view text) {
+  const bool is_byte = text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
+  return is_byte ? GgufTokenType::kByte : GgufTokenType::kNormal;
+}
+
+// Merges by score, of a tokenizer.json: a merge is the more urgent, the earlier it is listed.
+inline Result<std::vector<GgufEntry>> ScoredEntriesOfMerges(const TokenizerSpec& spec, size_t rows) {
+  GgufPieces pieces(rows);
+  pieces.scores.assign(rows, 0.0f);
+  std::unordered_map<std::string_view, int32_t> ids;
+  for (size_t i = 0; i < spec.vocabulary.ids.size(); ++i) {
+    const std::string_view text = spec.vocabulary.texts[i];
+    ids.emplace(text, spec.vocabulary.ids[i]);
+    SKALD_TRY(pieces.Set(spec.vocabulary.ids[i], text, TypeOfPiece(text)));
+  }
+  const auto& model = std::get<token_model::Bpe>(spec.model);
+  for (size_t i = 0; i + 1 < model.merges.size(); i += 2) {
+    const auto found = ids.find(Concat({model.merges[i], model.merges[i + 1]}));
+    if (found == ids.end()) continue;
+    float& score = pieces.scores[static_cast<size_t>(found->second)];
+    if (score == 0.0f) score = -1.0f - static_cast<float>(i / 2);
+  }
+  SKALD_TRY(pieces.SetAdded(spec));
+  if (spec.unk_id) pieces.types[static_cast<size_t>(*spec.unk_id)] = static_cast<int32_t>(GgufTokenType::kUnknown);
+  std::vector<GgufEntry> entries = {GgufText(EntryName("model"), "llama"), GgufText(EntryName("pre"), "default")};
+  AddPieces(pieces, entries);
+  AddMarkers(spec, entries);
+  const bool prepends =
+      std::ranges::any_of(spec.normalizers,
+                          [](const Normalizer& step) { return std::holds_alternative<normalizer::Prepend>(step); }) ||
+      std::ranges::any_of(spec.pre_tokenizers, [](const PreTokenizer& step) {
+        const auto* const metaspace = std::get_if<pre_tokenizer::Metaspace>(&step);
+        return metaspace != nullptr && metaspace->prepend_scheme != PrependScheme::kNever;
+      });
+  entries.push_back(GgufTruth(EntryName("add_space_prefix"), prepends));
+  return entries;
+}
+
+// Merges by score, of a SentencePiece model.
+inline Result<std::vector<GgufEntry>> ScoredEntries(std::string_view bytes, const TokenizerConfig& config,
+                                                    size_t rows) {
+  SKALD_ASSIGN(const auto model, ReadPieces(bytes));
+  GgufPieces pieces(rows);
+  pieces.scores.assign(rows, 0.0f);
+  for (size_t i = 0; i < model.size(); ++i) {
+    SKALD_TRY(pieces.Set(static_cast<int32_t>(i), model[i].text, static_cast<GgufTokenType>(model[i].type)));
+    pieces.scores[i] = model[i].score;
+  }
+  SKALD_ASSIGN(const auto tokenizer, Tokenizer::Parse(bytes));
+  TokenizerSpec markers;
+  markers.bos_id = tokenizer.bos_id(), markers.eos_id = tokenizer.eos_id();
+  markers.unk_id = tokenizer.unk_id(), markers.pad_id = tokenizer.pad_id();
+  if (markers.bos_id && config.add_bos.value_or(true)) markers.prefix.push_back(*markers.bos_id);
+  if (markers.eos_id && config.add_eos.value_or(false)) markers.suffix.push_back(*markers.eos_id);
+  std::vector<GgufEntry> entries = {GgufText(EntryName("model"), "llama"), GgufText(EntryName("pre"), "default")};
+  AddPieces(pieces, entries);
+  AddMarkers(markers, entries);
+  entries.push_back(GgufTruth(EntryName("add_space_prefix"), tokenizer.leading_space() != LeadingSpace::kKeep));
+  return entries;
+}
+
+inline Result<std::vector<GgufEntry>> EntriesOfJson(std::string_view bytes, const TokenizerConfig& config,
+                                                    size_t rows) {
+  SKALD_ASSIGN(auto spec, ReadTokenizerJson(bytes));
+  ApplyTokenizerConfig(config, spec);
+  const auto* const bpe = std::get_if<token_model::Bpe>(&spec.model);
+  if (bpe == nullptr) {
+    return Fail(ErrorCode::kUnsupported, "only tokenizers of merges can be written to a GGUF file");
+  }
+  return bpe->byte_fallback ? ScoredEntriesOfMerges(spec, rows) : BytePairEntries(spec, rows);
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<std::vector<GgufEntry>> GgufTokenizerEntries(const std::filesystem::path& folder, size_t rows) {
+  return NoThrow(PathText(folder), [&]() -> Result<std::vector<GgufEntry>> {
+    SKALD_ASSIGN(const auto file, TokenizerFileIn(folder));
+    SKALD_ASSIGN(const auto bytes, ReadSmallFile(file, kMaxTokenizerFile));
+    SKALD_ASSIGN(const auto config, internal::ConfigBeside(file));
+    auto entries = internal::IsTokenizerJson(bytes) ? internal::EntriesOfJson(bytes, config, rows)
+                   : internal::IsRwkvVocabulary(bytes)
+                       ? Fail(ErrorCode::kUnsupported, "RWKV's list of pieces cannot be written to a GGUF file yet")
+                       : internal::ScoredEntries(bytes, config, rows);
+    if (!entries) return Annotate(PathText(file), entries);
+    return entries;
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_TOKENIZERS_DETAIL_GGUF_ENTRIES_H_

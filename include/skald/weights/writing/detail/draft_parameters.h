@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/weights/writing/draft_parameters.h.
+
+#ifndef SKALD_WEIGHTS_WRITING_DETAIL_DRAFT_PARAMETERS_H_
+#define SKALD_WEIGHTS_WRITING_DETAIL_DRAFT_PARAMETERS_H_
+
+#include "skald/weights/writing/draft_parameters.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "skald/base/files/path_text.h"
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
+#include "skald/weights/packing/pack.h"
+#include "skald/weights/tensor_finder.h"
+#include "skald/weights/writing/mixture.h"
+
+namespace skald {
+
+namespace internal {
+
+// Rows of a tensor that is written, and where they are read from.
+struct DraftPiece {
+  std::string part;  // its name
+  TensorRows rows;
+  size_t count;
+  size_t head_dim;  // of heads whose rows are written with those side by side that RoPE turns together; 0: as they are
+  size_t read_head_dim;  // for MovedRows
+};
+
+// The rows of a matrix, piece after piece. Rows that are not consecutive in the checkpoint are gathered when they are
+// first read; those of the last piece are kept, as rows are read in order. Safe for concurrent calls.
+class DraftRows {
+ public:
+  DraftRows(std::shared_ptr<const Checkpoint> checkpoint, std::shared_ptr<const TensorFinder> finder,
+            std::vector<DraftPiece> pieces)
+      : checkpoint_(std::move(checkpoint)), finder_(std::move(finder)), pieces_(std::move(pieces)) {}
+
+  void Read(uint64_t row, std::span<float> values) const {
+    size_t index = 0;
+    for (; row >= pieces_[index].count; ++index) row -= pieces_[index].count;
+    const DraftPiece& piece = pieces_[index];
+    const std::shared_ptr<const std::vector<std::byte>> moved = Moved(index);
+    TensorView view = *piece.rows.view;
+    if (!moved->empty()) view.bytes = *moved;
+    ReadRow(view, piece.head_dim == 0 ? row : TurnedRow(row, piece.head_dim), values);
+  }
+
+ private:
+  // Where the row is that is written as `row` of pairs side by side.
+  static uint64_t TurnedRow(uint64_t row, uint64_t head_dim) {
+    const uint64_t in_head = row % head_dim;
+    return row - in_head + in_head / 2 + in_head % 2 * (head_dim / 2);
+  }
+
+  std::shared_ptr<const std::vector<std::byte>> Moved(size_t index) const {
+    const std::lock_guard lock(mutex_);
+    if (moved_ == nullptr || moved_index_ != index) {
+      const DraftPiece& piece = pieces_[index];
+      moved_ = std::make_shared<const std::vector<std::byte>>(MovedRows(piece.rows, piece.read_head_dim));
+      moved_index_ = index;
+    }
+    return moved_;
+  }
+
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  std::shared_ptr<const TensorFinder> finder_;  // owns views
+  std::vector<DraftPiece> pieces_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const std::vector<std::byte>> moved_;
+  mutable size_t moved_index_ = 0;
+};
+
+class ParameterDrafter {
+ public:
+  ParameterDrafter(std::shared_ptr<const Checkpoint> checkpoint, const TensorNames& source, const TensorNames& target)
+      : checkpoint_(std::move(checkpoint)),
+        finder_(std::make_shared<TensorFinder>(*checkpoint_, source)),
+        target_(target) {}
+
+  void Add(const Parameter& parameter) {
+    std::visit([&](const auto& value) { AddValue(value, parameter.layer); }, parameter.value);
+  }
+
+  void AllowCopy(std::string_view name, std::string_view original) { finder_->AllowCopy(name, original); }
+  void AllowUnused(std::optional<size_t> layer, std::string_view name) { finder_->AllowUnused(layer, name); }
+
+  Result<std::vector<DraftTensor>> Finish() {
+    finder_->CheckAllUsed();
+    if (!finder_->status()) return Failure(finder_->status().error());
+    std::vector<DraftTensor> tensors;
+    for (Stack& stack : stacks_) tensors.push_back(Draft(std::move(stack)));
+    return tensors;
+  }
+
+ private:
+  // A tensor that is written.
+  struct Stack {
+    std::string name;
+    std::vector<DraftPiece> pieces;
+    size_t cols = 0, experts = 0;      // 0 experts: of none
+    std::vector<float> vector = {};    // instead of pieces
+    std::vector<uint64_t> shape = {};  // of the vector
+  };
+
+  void Refuse(std::string_view name, const char* why) {
+    finder_->Complain(ErrorCode::kUnsupported, Concat({QuotedName(name), ": cannot be written to a GGUF file: ", why}));
+  }
+
+  Spelling SpellingOf(std::string_view name, std::optional<size_t> layer) {
+    Spelling spelling{target_.NameOf(name, layer)};
+    if (layer) spelling.layout = target_.SpellingsOf(name).front().layout;
+    const RowLayout& layout = spelling.layout;
+    if (layout.by_turns || layout.transposed || layout.mxfp4 || layout.interleaved || layout.joined) {
+      Refuse(spelling.name, "its rows are in another order there");
+    }
+    return spelling;
+  }
+
+  Stack& StackOf(std::string name) {
+    const auto found = std::ranges::find(stacks_, name, &Stack::name);
+    return found != stacks_.end() ? *found : stacks_.emplace_back(Stack{std::move(name), {}});
+  }
+
+  void AddValue(const MatrixParameter& matrix, std::optional<size_t> layer) {
+    const auto places = finder_->PlacesOf(matrix.parts, layer, [](const Part& part) { return part.rows; });
+    for (size_t i = 0; i < places.size(); ++i) {
+      const Part& part = matrix.parts[i];
+      const Spelling spelling = SpellingOf(part.name, layer);
+      Stack& stack = StackOf(spelling.name);
+      if (!stack.pieces.empty() && (part.expert ? stack.pieces.front().part != part.name : stack.cols != matrix.cols)) {
+        Refuse(spelling.name, "it has parts of several kinds");
+      }
+      if (part.transposed) Refuse(spelling.name, "it is transposed");
+      stack.cols = matrix.cols;
+      if (part.expert) stack.experts = part.expert->count;
+      stack.pieces.push_back({part.name, finder_->RequireRows(part, places[i], matrix.cols), part.rows,
+                              spelling.layout.pairs_adjacent ? part.head_dim : 0, part.head_dim});
+    }
+  }
+
+  void AddValue(const BlocksParameter& blocks, std::optional<size_t> layer) {
+    Refuse(SpellingOf(blocks.parts.front().name, layer).name, "it is made of blocks");
+  }
+
+  void AddValue(const VectorParameter& vector, std::optional<size_t> layer) {
+    const auto rows = [](const ArrayPart& part) -> size_t { return part.shape.empty() ? 1 : part.shape.front(); };
+    const auto places = finder_->PlacesOf(vector.parts, layer, rows);
+    for (size_t i = 0; i < places.size(); ++i) {
+      const ArrayPart& part = vector.parts[i];
+      const Spelling spelling = SpellingOf(part.name, layer);
+      if (spelling.layout.pairs_adjacent || part.shape.size() > 1) {
+        Refuse(spelling.name, "its elements are in another order there");
+      }
+      const TensorRows found = finder_->RequireArray(part, places[i]);
+      if (!finder_->status()) return;
+      std::vector<float> values = FloatsOf(found);
+      if (vector.convert && vector.may_be_converted) {
+        if (vector.parts.size() > 1) Refuse(spelling.name, "it has parts of several kinds");
+        vector.convert(values);
+      }
+      Stack& stack = StackOf(spelling.name);
+      stack.vector.insert(stack.vector.end(), values.begin(), values.end());
+      stack.shape = part.expert ? std::vector<uint64_t>{part.expert->count, values.size()}
+                                : std::vector<uint64_t>{stack.vector.size()};
+    }
+  }
+
+  static std::vector<float> FloatsOf(const TensorRows& rows) {
+    const std::vector<std::byte> gathered = rows.gather ? rows.gather() : std::vector<std::byte>();
+    const std::span<const std::byte> bytes = rows.gather ? std::span(gathered) : rows.view->bytes;
+    std::vector<float> values;
+    AppendFloats(bytes.data(), *rows.view->dtype, bytes.size() / SizeOf(*rows.view->dtype), values);
+    return values;
+  }
+
+  // The type of floats in the checkpoint, that of the first piece.
+  static const GgufType* TypeOf(const Stack& stack) {
+    const TensorView& first = *stack.pieces.front().rows.view;
+    if (first.format != nullptr || !first.dtype) return FindGgufTypeByName(first.dtype_name);
+    return FindGgufTypeByName(*first.dtype == DType::kF32 ? "F32" : *first.dtype == DType::kF16 ? "F16" : "BF16");
+  }
+
+  DraftTensor Draft(Stack stack) {
+    const GgufType* const f32 = FindGgufTypeByName("F32");
+    if (stack.pieces.empty()) {
+      const auto values = std::make_shared<const std::vector<float>>(std::move(stack.vector));
+      return {stack.name, stack.shape, f32, [values](uint64_t row, std::span<float> to) {
+                std::copy_n(values->begin() + static_cast<ptrdiff_t>(row * to.size()), to.size(), to.begin());
+              }};
+    }
+    uint64_t rows = 0;
+    for (const DraftPiece& piece : stack.pieces) rows += piece.count;
+    DraftTensor tensor{stack.name, {rows, stack.cols}, TypeOf(stack), {}};
+    if (stack.experts > 0) tensor.shape = {stack.experts, rows / stack.experts, stack.cols};
+    if (!MayBeQuantized(tensor)) tensor.type = f32;
+    const auto read = std::make_shared<const DraftRows>(checkpoint_, finder_, std::move(stack.pieces));
+    tensor.read_row = [read](uint64_t row, std::span<float> to) { read->Read(row, to); };
+    return tensor;
+  }
+
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  std::shared_ptr<TensorFinder> finder_;
+  const TensorNames& target_;
+  std::vector<Stack> stacks_;
+};
+
+}  // namespace internal
+
+SKALD_INLINE Result<std::vector<DraftTensor>> DraftParameters(std::shared_ptr<const Checkpoint> checkpoint,
+                                                              const ParameterList& list, const TensorNames& source,
+                                                              const TensorNames& target) {
+  const std::string shown = PathText(checkpoint->path());
+  return NoThrow(shown, [&]() -> Result<std::vector<DraftTensor>> {
+    internal::ParameterDrafter drafter(std::move(checkpoint), source, target);
+    for (const Parameter& parameter : list.parameters()) drafter.Add(parameter);
+    for (const auto& [name, original] : list.copies()) drafter.AllowCopy(name, original);
+    for (const auto& [layer, name] : list.unused()) drafter.AllowUnused(layer, name);
+    return drafter.Finish();
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_WRITING_DETAIL_DRAFT_PARAMETERS_H_

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models of Hugging Face folders written as GGUF files and read again: the same bits, the same ids of texts.
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/cache/create.h"
+#include "skald/model/load_any.h"
+#include "skald/open/convert_model.h"
+#include "skald/open/model_info.h"
+#include "skald/tokenizers/tokenizer.h"
+#include "skald/weights/writing/gguf_writer.h"
+#include "skald/weights/writing/mixture.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
+
+namespace skald::testing {
+namespace convert_test {
+
+std::vector<float> Logits(const std::filesystem::path& path, const std::vector<int32_t>& tokens) {
+  const auto model = LoadAnyModel(path, {.dtype = DType::kF32});
+  REQUIRE_MESSAGE(model, model.error().message);
+  KVCache cache = *CreateKVCache(LayoutOf(model->spec()), {.kv_type = DType::kF32});
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  const auto logits = model->Forward(cache, tokens, workspace);
+  REQUIRE(logits);
+  return {logits->begin(), logits->end()};
+}
+
+Result<void> Convert(const std::filesystem::path& folder, const std::filesystem::path& file,
+                     const char* type = nullptr) {
+  SKALD_ASSIGN(const auto info, IdentifyModel(folder));
+  SKALD_ASSIGN(auto draft, DraftOfModel(info));
+  if (type != nullptr) SKALD_TRY(ChooseTypes(type, {}, draft));
+  ThreadPool pool(2);
+  return WriteGguf(file, draft, ExecutorRef(pool));
+}
+
+TEST_CASE("a folder written as a GGUF file has the logits of the folder, to the bit") {
+  const TemporaryFolder folder;
+  for (const char* const family :
+       {"llama", "stories260K", "mixtral", "qwen2", "qwen3", "qwen3_vl", "olmo2", "olmo3", "olmoe", "smollm3", "phi3",
+        "seed_oss", "exaone4", "arcee", "ministral3", "gemma", "gpt_oss"}) {
+    CAPTURE(family);
+    const auto source = GoldenPath(family), file = folder.path() / (std::string(family) + ".gguf");
+    const auto converted = Convert(source, file);
+    REQUIRE_MESSAGE(converted, converted.error().message);
+    const std::vector<int32_t> prompt = {3, 17, 25, 9, 40, 11, 7, 30, 2, 58, 1, 1};
+    const std::vector<float> expected = Logits(source, prompt), found = Logits(file, prompt);
+    REQUIRE(found.size() == expected.size());
+    CHECK(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("a model that GGUF files cannot say is refused by name, and nothing is written") {
+  const TemporaryFolder folder;
+  // Among them: other scales and windows than llama.cpp's own rules for the family give.
+  for (const char* const family : {"gemma2", "gemma3", "mistral", "mamba", "rwkv7", "deepseek_v3", "falcon_h1"}) {
+    CAPTURE(family);
+    const auto file = folder.path() / "refused.gguf";
+    const auto refused = Convert(GoldenPath(family), file);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::kUnsupported);
+    CHECK(refused.error().message.find("cannot be written as GGUF files yet: ") != std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(file));
+  }
+}
+
+TEST_CASE("the demo model keeps its tokenizer") {
+  const std::filesystem::path source = std::filesystem::path(SKALD_REPOSITORY) / "examples/demo_model";
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "demo.gguf";
+  const auto converted = Convert(source, file, "q8_0");
+  REQUIRE_MESSAGE(converted, converted.error().message);
+  const auto expected = Tokenizer::Load(source), found = Tokenizer::Load(file);
+  REQUIRE_MESSAGE(found, found.error().message);
+  CHECK(found->bos_id() == expected->bos_id());
+  CHECK(found->eos_id() == expected->eos_id());
+  for (const char* const text : {"", " ", "And it came to pass", "  two  spaces\n\n",
+                                 "\xC3\xA9\xE6\x97\xA5\xF0\x9F\x98\x80", "x\xFF", "<bos>"}) {
+    CAPTURE(text);
+    CHECK(*found->Encode(text) == *expected->Encode(text));
+    CHECK(*found->Encode(text, ParseSpecial::kYes, AddSpecial::kYes) ==
+          *expected->Encode(text, ParseSpecial::kYes, AddSpecial::kYes));
+  }
+}
+
+}  // namespace convert_test
+}  // namespace skald::testing
