@@ -49,7 +49,7 @@ ROOMS = {
     "open": ["", "tools"],
     "open/tools": ["", "calls"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
-    "weights": ["opened", "packed_files", "adapters", "", "quantised", "files", "packing", "types"],
+    "weights": ["opened", "packed_files", "adapters", "writing", "", "quantised", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "families": ["", "*", "readers", "config"],

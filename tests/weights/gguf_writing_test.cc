@@ -18,6 +18,7 @@
 
 #include "skald/base/threads/thread_pool.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/packing/detail/quantize_blocks.h"
 #include "skald/weights/types/gguf_blocks.h"
 #include "skald/weights/writing/block_encoder.h"
 #include "skald/weights/writing/gguf_draft.h"

@@ -18,7 +18,7 @@
 
 namespace skald {
 
-/// What a GGUF file of a model says and how it names tensors.
+/// The metadata of a GGUF file of a model, and the names of its tensors.
 struct GgufDescription {
   std::string architecture;          ///< its "general.architecture"
   std::vector<GgufEntry> entries;    ///< that one, and those whose names begin with it

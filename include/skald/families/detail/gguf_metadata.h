@@ -137,7 +137,7 @@ inline void WriteWindows(const ModelSpec& spec, bool pattern, bool base, nlohman
   if (pattern) fields["attention.sliding_window_pattern"] = slides;
 }
 
-// What a file's tensors will tell its reader.
+// Returns the facts that a file's tensors will tell its reader.
 inline GgufTensorFacts FactsForGguf(const ModelSpec& spec, const std::vector<float>& divisors) {
   GgufTensorFacts facts{.vocab_size = spec.vocab_size, .has_head = !spec.tied_embeddings, .rope_divisors = divisors};
   for (const Block& block : spec.blocks) {

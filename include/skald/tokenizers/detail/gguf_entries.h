@@ -148,7 +148,7 @@ inline Result<std::vector<GgufEntry>> BytePairEntries(const TokenizerSpec& spec,
   return entries;
 }
 
-// Pieces that stand for a byte are spelled <0x41>.
+// Pieces of single bytes are spelled <0x41>.
 inline GgufTokenType TypeOfPiece(std::string_view text) {
   const bool is_byte = text.size() == 6 && text.starts_with("<0x") && text.ends_with('>');
   return is_byte ? GgufTokenType::kByte : GgufTokenType::kNormal;

@@ -16,7 +16,7 @@
 
 namespace skald {
 
-/// What may be chosen beside a mixture. Types are of kGgufTypes.
+/// Choices beside a mixture. Types are of kGgufTypes.
 struct MixtureOptions {
   bool pure = false;                 ///< one type for all matrices
   const GgufType* output = nullptr;  ///< of the output head, or the embeddings that are it; null: as the mixture says

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the pieces of a SentencePiece model of merges, with their scores: sentencepiece_writer.h the other way round.
+// Reads the pieces of a SentencePiece model of merges, with their scores: the inverse of sentencepiece_writer.h.
 // Pure; safe for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_SENTENCEPIECE_SENTENCEPIECE_PIECES_H_

@@ -22,6 +22,7 @@
 #include "skald/base/text/message.h"
 #include "skald/weights/packing/pack.h"
 #include "skald/weights/tensor_finder.h"
+#include "skald/weights/types/gguf_blocks.h"
 #include "skald/weights/writing/mixture.h"
 
 namespace skald {
@@ -33,8 +34,9 @@ struct DraftPiece {
   std::string part;  // its name
   TensorRows rows;
   size_t count;
-  size_t head_dim;  // of heads whose rows are written with those side by side that RoPE turns together; 0: as they are
-  size_t read_head_dim;  // for MovedRows
+  TurnedRows read;  // as the checkpoint has them
+  /// Of each head so many rows of `read` are written as neighbours that RoPE turns together; 0: as layers have them.
+  size_t written;
 };
 
 // The rows of a matrix, piece after piece. Rows that are not consecutive in the checkpoint are gathered when they are
@@ -52,21 +54,22 @@ class DraftRows {
     const std::shared_ptr<const std::vector<std::byte>> moved = Moved(index);
     TensorView view = *piece.rows.view;
     if (!moved->empty()) view.bytes = *moved;
-    ReadRow(view, piece.head_dim == 0 ? row : TurnedRow(row, piece.head_dim), values);
+    ReadRow(view, TurnedRow(row, piece.read.head_dim, piece.written), values);
   }
 
  private:
   // Where the row is that is written as `row` of pairs side by side.
-  static uint64_t TurnedRow(uint64_t row, uint64_t head_dim) {
-    const uint64_t in_head = row % head_dim;
-    return row - in_head + in_head / 2 + in_head % 2 * (head_dim / 2);
+  static uint64_t TurnedRow(uint64_t row, uint64_t head_dim, uint64_t written) {
+    const uint64_t in_head = written == 0 ? 0 : row % head_dim;
+    if (in_head >= written) return row;
+    return row - in_head + in_head / 2 + in_head % 2 * (written / 2);
   }
 
   std::shared_ptr<const std::vector<std::byte>> Moved(size_t index) const {
     const std::lock_guard lock(mutex_);
     if (moved_ == nullptr || moved_index_ != index) {
       const DraftPiece& piece = pieces_[index];
-      moved_ = std::make_shared<const std::vector<std::byte>>(MovedRows(piece.rows, piece.read_head_dim));
+      moved_ = std::make_shared<const std::vector<std::byte>>(MovedRows(piece.rows, piece.read));
       moved_index_ = index;
     }
     return moved_;
@@ -143,8 +146,9 @@ class ParameterDrafter {
       if (part.transposed) Refuse(spelling.name, "it is transposed");
       stack.cols = matrix.cols;
       if (part.expert) stack.experts = part.expert->count;
-      stack.pieces.push_back({part.name, finder_->RequireRows(part, places[i], matrix.cols), part.rows,
-                              spelling.layout.pairs_adjacent ? part.head_dim : 0, part.head_dim});
+      const TurnedRows turned(part);
+      stack.pieces.push_back({part.name, finder_->RequireRows(part, places[i], matrix.cols), part.rows, turned,
+                              turned.paired || spelling.layout.pairs_adjacent ? turned.turned : 0});
     }
   }
 
@@ -183,11 +187,12 @@ class ParameterDrafter {
     return values;
   }
 
-  // The type of floats in the checkpoint, that of the first piece.
+  // The type of the first piece. MXFP4 is written with the numbers that it has; others that are no floats become floats.
   static const GgufType* TypeOf(const Stack& stack) {
     const TensorView& first = *stack.pieces.front().rows.view;
-    if (first.format != nullptr || !first.dtype) return FindGgufTypeByName(first.dtype_name);
-    return FindGgufTypeByName(*first.dtype == DType::kF32 ? "F32" : *first.dtype == DType::kF16 ? "F16" : "BF16");
+    if (first.format == FindGroupFormat("MXFP4")) return FindGgufTypeByName("MXFP4");
+    if (first.format != nullptr || first.quantised != nullptr) return FindGgufTypeByName("F32");
+    return FindGgufTypeByName(first.dtype_name);
   }
 
   DraftTensor Draft(Stack stack) {
