@@ -25,6 +25,25 @@ Mixtures give parts of a model that suffer more from errors more bits, as
 llama.cpp's do. Files of any architecture can be quantised, folders if the
 family can be converted. 'skald generate --perplexity' tells what it costs.)";
 
+// Breaks lines after commas, at the width of the footers.
+std::string Wrapped(const std::string& words) {
+  constexpr size_t kWidth = 78;
+  std::string text;
+  size_t begin_of_line = 0;
+  for (size_t begin = 0; begin < words.size();) {
+    const size_t comma = words.find(',', begin);
+    const size_t end = comma == words.npos ? words.size() : comma + 1;
+    if (text.size() - begin_of_line + end - begin > kWidth) {
+      text += '\n';
+      begin_of_line = text.size();
+      begin += words[begin] == ' ' ? 1 : 0;
+    }
+    text += words.substr(begin, end - begin);
+    begin = end;
+  }
+  return text;
+}
+
 CLI::App& AddCommand(CLI::App& app, const char* name, const char* description, Options& options) {
   CLI::App& command = *app.add_subcommand(name, description);
   command.add_option("MODEL", options.model, "Folder or GGUF file with the model")->required()->type_name("");
@@ -50,14 +69,14 @@ void AddGgufCommands(CLI::App& app, Options& options) {
   quantize
       .add_option_function<std::string>(
           "--type", [&options](const std::string& type) { options.gguf.type = type; },
-          "One of " + MixtureNames() + "\n(default: q4_k_m)")
+          "Mixture of types, of those below (default: q4_k_m)")
       ->type_name("TYPE");
   quantize.preparse_callback([&options](size_t) { options.gguf.type = "q4_k_m"; });
   quantize.add_flag("--pure", options.gguf.pure, "The mixture's main type for all matrices");
   quantize.add_option("--output-type", options.gguf.output_type, "Of the output head")->type_name("TYPE");
   quantize.add_option("--embedding-type", options.gguf.embedding_type, "Of embeddings that are not the output head")
       ->type_name("TYPE");
-  quantize.footer(kQuantizeFooter);
+  quantize.footer(kQuantizeFooter + ("\nThe mixtures, from the least bits to the most:\n" + Wrapped(MixtureNames())));
 }
 
 }  // namespace skald::program
