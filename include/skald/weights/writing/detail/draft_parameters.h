@@ -187,7 +187,8 @@ class ParameterDrafter {
     return values;
   }
 
-  // The type of the first piece. MXFP4 is written with the numbers that it has; others that are no floats become floats.
+  // The type of the first piece. MXFP4 is written with the numbers that it has; others that are no floats become
+  // floats.
   static const GgufType* TypeOf(const Stack& stack) {
     const TensorView& first = *stack.pieces.front().rows.view;
     if (first.format == FindGroupFormat("MXFP4")) return FindGgufTypeByName("MXFP4");
