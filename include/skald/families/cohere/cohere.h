@@ -14,6 +14,7 @@
 
 namespace skald {
 
+/// Command R.
 struct CohereFamily {
   static constexpr std::string_view kModelType = "cohere";
   static constexpr Activation kActivation = Activation::kSilu;
@@ -23,6 +24,7 @@ struct CohereFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
+/// Command R7B and A: most layers have a window.
 struct Cohere2Family : CohereFamily {
   static constexpr std::string_view kModelType = "cohere2";
   static constexpr RopeSpec kRope = {.base = 10000.0};

@@ -12,6 +12,7 @@
 
 namespace skald {
 
+/// Dense models.
 struct Ernie45Family {
   static constexpr std::string_view kModelType = "ernie4_5";
   static constexpr Activation kActivation = Activation::kSilu;
@@ -21,6 +22,7 @@ struct Ernie45Family {
   static constexpr bool kTiedEmbeddings = true;
 };
 
+/// Mixtures of experts.
 struct Ernie45MoeFamily : Ernie45Family {
   static constexpr std::string_view kModelType = "ernie4_5_moe";
 };

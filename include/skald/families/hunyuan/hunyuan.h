@@ -12,6 +12,7 @@
 
 namespace skald {
 
+/// Dense models.
 struct HunyuanDenseFamily {
   static constexpr std::string_view kModelType = "hunyuan_v1_dense";
   static constexpr Activation kActivation = Activation::kSilu;
@@ -20,6 +21,7 @@ struct HunyuanDenseFamily {
   static constexpr bool kTiedEmbeddings = false;
 };
 
+/// Mixtures of experts.
 struct HunyuanMoeFamily : HunyuanDenseFamily {
   static constexpr std::string_view kModelType = "hunyuan_v1_moe";
 };

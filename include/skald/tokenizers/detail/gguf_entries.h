@@ -125,8 +125,8 @@ inline void AddMarkers(const TokenizerSpec& spec, std::vector<GgufEntry>& entrie
   for (const auto& [name, id] : ids) {
     if (id) entries.push_back(GgufNumber(EntryName(name), static_cast<uint32_t>(*id)));
   }
-  const auto has = [](const std::vector<int32_t>& ids, std::optional<int32_t> id) {
-    return id && std::ranges::find(ids, *id) != ids.end();
+  const auto has = [](const std::vector<int32_t>& around, std::optional<int32_t> id) {
+    return id && std::ranges::find(around, *id) != around.end();
   };
   entries.push_back(GgufTruth(EntryName("add_bos_token"), has(spec.prefix, spec.bos_id)));
   entries.push_back(GgufTruth(EntryName("add_eos_token"), has(spec.suffix, spec.eos_id)));

@@ -28,6 +28,7 @@ class QuantisedRows {
   /// `dtype`.
   virtual void Write(size_t first, size_t count, std::byte* to) const = 0;
 
+  /// Of one row, as Write gives it.
   size_t row_bytes() const {
     const auto cols = static_cast<size_t>(shape[1]);
     return format == nullptr ? cols * SizeOf(dtype) : cols / format->block_elements * format->block_bytes;
@@ -41,6 +42,7 @@ class QuantisedRows {
   DType dtype = DType::kF32;            ///< without a format: kBF16, exactly; or kF32, rounded to nearest once
 
  protected:
+  /// Of a matrix of this shape.
   QuantisedRows(uint64_t rows, uint64_t cols) : shape{rows, cols} {}
 };
 

@@ -54,6 +54,7 @@ struct DraftTensor {
   const GgufType* stored = nullptr;
   std::span<const std::byte> bytes = {};  ///< see `stored`
 
+  /// Of a row.
   uint64_t cols() const { return shape.back(); }
   /// Of all axes but the last.
   uint64_t rows() const;
