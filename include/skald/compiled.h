@@ -24,6 +24,7 @@
 #include "skald/compiled/layers.h"
 #include "skald/compiled/model.h"
 #include "skald/compiled/sampling.h"
+#include "skald/compiled/speculation.h"
 #include "skald/compiled/weights.h"
 
 #endif  // SKALD_COMPILED_H_

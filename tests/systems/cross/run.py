@@ -38,7 +38,7 @@ STAGES = ["headers", "hello", "stack", "tokenizer", "chat", "tests"]
 AVX512_OF_GCC = ["-march=skylake-avx512"]
 
 CACHE_PARTS = ["base", "cache", "families", "kernels", "layers", "model", "weights"]
-CHAT_PARTS = [*CACHE_PARTS, "sampling", "tokenizers", "templates", "constraints", "answers", "open"]
+CHAT_PARTS = [*CACHE_PARTS, "sampling", "speculation", "tokenizers", "templates", "constraints", "answers", "open"]
 TOKENIZER_PARTS = ["base", "tokenizers", "weights", "kernels"]
 STORE_PARTS = [*CACHE_PARTS, "sampling", "store"]
 
