@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the library that need no further library, and those of conversations, need no symbol of others: whoever
-has a program without stores or an engine links them alone.
+"""The parts of the library that need no further library, and those of conversations, need no symbol of others: programs
+without stores and engines link them alone.
 
 usage: parts.py NM LIBRARY
 """
