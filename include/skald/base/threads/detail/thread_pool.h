@@ -11,6 +11,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/detail/system.h"
+#include "skald/base/threads/detail/wait.h"
 #include "skald/base/threads/pause.h"
 
 namespace skald {
@@ -63,7 +64,7 @@ SKALD_INLINE void ThreadPool::Publish(uint32_t num_tasks, const TaskRef& task) {
 
 SKALD_INLINE void ThreadPool::Wake() {
   wake_.fetch_add(1);
-  wake_.notify_all();
+  internal::WakeAll(wake_);
 }
 
 SKALD_INLINE bool ThreadPool::RunOneTask() {
@@ -75,7 +76,7 @@ SKALD_INLINE bool ThreadPool::RunOneTask() {
     if (next == kClosed || next >= num_tasks) return false;
     if (!state_.compare_exchange_weak(state, state + 1)) continue;
     (*task)(next);
-    if (done_.fetch_add(1) + 1 == num_tasks) done_.notify_all();
+    if (done_.fetch_add(1) + 1 == num_tasks) internal::WakeAll(done_);
     return true;
   }
 }
@@ -100,7 +101,7 @@ void ThreadPool::SpinThenWait(std::atomic<uint32_t>& value, Condition is_met) {
     if (is_met(value.load())) return;
     std::this_thread::yield();
   }
-  for (uint32_t now = value.load(); !is_met(now); now = value.load()) value.wait(now);
+  for (uint32_t now = value.load(); !is_met(now); now = value.load()) internal::WaitWhile(value, now);
 }
 
 }  // namespace skald
