@@ -30,7 +30,8 @@ class Texts(TestCase):
         return path
 
     def lines(self, *arguments, stdin=""):
-        return [json.loads(line) for line in self.text(*arguments, stdin=stdin).splitlines()]
+        # Texts may have letters that end lines for Python, and not for JSON.
+        return [json.loads(line) for line in self.text(*arguments, stdin=stdin).split("\n") if line]
 
     def test_many_prompts_have_the_texts_that_each_has_alone(self):
         options = ("-n", 30, "--seed", 5)
@@ -87,7 +88,7 @@ class Texts(TestCase):
         schema = self.file("name.json", json.dumps({
             "type": "object", "properties": {"name": {"type": "string", "maxLength": 9}, "age": {"type": "integer"}},
             "required": ["name", "age"], "additionalProperties": False}))
-        for line in self.lines("--prompt", "And", "--json-schema", schema, "--samples", 3, "-n", 80, "--json"):
+        for line in self.lines("--prompt", "And", "--json-schema", schema, "--samples", 3, "-n", 80, "--seed", 1, "--json"):
             self.assertEqual(set(json.loads(line["text"])), {"name", "age"})
 
     def test_logprobs_are_those_of_the_tokens(self):

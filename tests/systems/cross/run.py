@@ -60,7 +60,7 @@ TESTED = {
     "stores": Tested(["tests/store/*_test.cc"], STORE_PARTS, libraries.OF_STORES, needs_models=True),
 }
 NOT_TESTED = {"no_memory_test.cc", "small_file_test.cc", "socket_test.cc", "system_call_test.cc", "priority_test.cc",
-              "two_processes_test.cc", "workspace_test.cc", "template_memory_test.cc", "directory_trouble_test.cc",
+              "two_processes_test.cc", "float_modes_test.cc", "workspace_test.cc", "template_memory_test.cc", "directory_trouble_test.cc",
               "durable_folders_test.cc", "fd_io_test.cc", "forged_manifest_test.cc", "hostile_redis_test.cc",
               "redis_store_test.cc", "redis_url_test.cc", "identity_test.cc", "resume_test.cc"}
 
