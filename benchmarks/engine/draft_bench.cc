@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/engine/one_text.h"
 #include "skald/cache/create.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/speculation/head_drafter.h"
@@ -27,37 +28,11 @@ namespace skald {
 namespace {
 
 using Config = Qwen3_5_0_8B;
-using Tokens = std::vector<int32_t>;
+using benchmarks::OneText;
+using benchmarks::Tokens;
 
 constexpr size_t kPromptTokens = 100, kAnswerTokens = 60;
 constexpr int32_t kVocabulary = 30000;  // tokens of the text
-
-// Allows the next token of a text.
-class OneText : public TokenFilter {
- public:
-  explicit OneText(std::shared_ptr<const Tokens> text)
-      : text_(std::move(text)), words_(static_cast<size_t>(SpecOf<Config>().vocab_size) / 64 + 1) {}
-
-  Result<std::unique_ptr<TokenFilter>> Clone() const override { return std::make_unique<OneText>(*this); }
-  Result<std::span<const uint64_t>> Allowed() override {
-    words_.assign(words_.size(), 0);
-    if (at_ < text_->size()) {
-      const auto id = static_cast<size_t>((*text_)[at_]);
-      words_[id / 64] = uint64_t{1} << id % 64;
-    }
-    return words_;
-  }
-  Result<void> Accept(int32_t /*id*/) override {
-    ++at_;
-    return {};
-  }
-  bool IsComplete() const override { return at_ == text_->size(); }
-
- private:
-  std::shared_ptr<const Tokens> text_;
-  size_t at_ = 0;
-  std::vector<uint64_t> words_;
-};
 
 // Guesses with a head, each of them right with a chance.
 class Simulated : public Drafter {
@@ -118,7 +93,8 @@ double SecondsToWrite(Engine& engine, const Tokens& text, uint32_t max_drafts) {
   const auto answer = text.begin() + static_cast<std::ptrdiff_t>(kPromptTokens);
   Request request;
   request.prompt.assign(text.begin(), answer);
-  request.filter = std::make_shared<OneText>(std::make_shared<const Tokens>(answer, text.end()));
+  request.filter = std::make_shared<OneText>(std::make_shared<const Tokens>(answer, text.end()),
+                                             static_cast<size_t>(SpecOf<Config>().vocab_size));
   request.max_tokens = static_cast<uint32_t>(kAnswerTokens);
   request.max_drafts = max_drafts;
   (void)engine.Submit(request).value();

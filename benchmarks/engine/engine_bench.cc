@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/engine/one_text.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/families/config/create.h"
@@ -29,30 +30,8 @@ namespace skald {
 namespace {
 
 using Config = TinyLlama_1_1B;
-using Tokens = std::vector<int32_t>;
-
-// Allows the next token of a text.
-class OneText : public TokenFilter {
- public:
-  explicit OneText(std::shared_ptr<const Tokens> text) : text_(std::move(text)), words_(Config::kVocabSize / 64 + 1) {}
-
-  Result<std::unique_ptr<TokenFilter>> Clone() const override { return std::make_unique<OneText>(*this); }
-  Result<std::span<const uint64_t>> Allowed() override {
-    std::fill(words_.begin(), words_.end(), 0);
-    if (at_ < text_->size()) words_[(*text_)[at_] / 64] = uint64_t{1} << (*text_)[at_] % 64;
-    return words_;
-  }
-  Result<void> Accept(int32_t /*id*/) override {
-    ++at_;
-    return {};
-  }
-  bool IsComplete() const override { return at_ == text_->size(); }
-
- private:
-  std::shared_ptr<const Tokens> text_;
-  size_t at_ = 0;
-  std::vector<uint64_t> words_;
-};
+using benchmarks::OneText;
+using benchmarks::Tokens;
 
 // The prompt, and the model's answer.
 struct Task {
@@ -113,7 +92,7 @@ Server& SharedServer() {
 double SecondsToWrite(Engine& engine, const Task& task, uint32_t max_drafts) {
   Request request;
   request.prompt = task.prompt;
-  request.filter = std::make_shared<OneText>(std::make_shared<const Tokens>(task.answer));
+  request.filter = std::make_shared<OneText>(std::make_shared<const Tokens>(task.answer), Config::kVocabSize);
   request.max_tokens = static_cast<uint32_t>(task.answer.size());
   request.max_drafts = max_drafts;
   (void)engine.Submit(request).value();

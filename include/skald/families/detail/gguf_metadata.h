@@ -167,8 +167,7 @@ inline std::optional<std::string> WhyNotDescribed(const nlohmann::json& metadata
                                                   const ModelSpec& spec) {
   const auto models = ParseConfigGguf(metadata, facts);
   if (!models) return models.error().message;
-  const bool is_among = std::ranges::any_of(*models, [&](const DescribedModel& model) { return model.spec == spec; });
-  if (is_among) return std::nullopt;
+  if (models->front().spec == spec) return std::nullopt;  // the likeliest is what a file without a Config is
   return "they would be read as another model";
 }
 

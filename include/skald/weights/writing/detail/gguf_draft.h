@@ -17,8 +17,8 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/weights/files/gguf_cursor.h"
-#include "skald/weights/packing/pack.h"
-#include "skald/weights/types/code_group.h"
+#include "skald/weights/packing/detail/panels.h"
+#include "skald/weights/packing/pack_rows.h"
 
 namespace skald {
 
@@ -43,22 +43,13 @@ GgufEntry ArrayEntry(std::string_view name, GgufValueType type, std::span<const 
 }
 
 SKALD_INLINE void ReadRow(const TensorView& tensor, uint64_t row, std::span<float> values) {
-  if (tensor.format == nullptr) {
-    std::vector<float> floats;
-    const size_t row_bytes = values.size() * SizeOf(*tensor.dtype);
-    AppendFloats(tensor.bytes.data() + row * row_bytes, *tensor.dtype, values.size(), floats);
-    std::ranges::copy(floats, values.begin());
-    return;
-  }
-  const GroupFormat& format = *tensor.format;
-  const std::byte* block = tensor.bytes.data() + row * (values.size() / format.block_elements) * format.block_bytes;
-  for (size_t i = 0; i < values.size(); i += format.block_elements, block += format.block_bytes) {
-    CodeGroup groups[256 / kCodeGroup];
-    format.decode(block, groups);
-    for (size_t j = 0; j < format.block_elements; ++j) {
-      const CodeGroup& group = groups[j / kCodeGroup];
-      values[i + j] = group.scale * static_cast<float>(group.codes[j % kCodeGroup]) + group.offset;
-    }
+  const PackSource source{tensor.bytes.data(), tensor.dtype.value_or(DType::kF32), 1, tensor.format};
+  const PackRow from{source.bytes + row * RowBytes(source, values.size()), source.dtype, source.format};
+  for (size_t begin = 0; begin < values.size(); begin += kTile) {
+    float tile[kTile];
+    const size_t count = std::min(kTile, values.size() - begin);
+    ReadTile(from, begin, count, tile);
+    std::copy_n(tile, count, values.data() + begin);
   }
 }
 
