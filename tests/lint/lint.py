@@ -46,7 +46,7 @@ ABOVE_ALL = {"skald.h", "compiled.h", "compiled"}
 ROOMS = {
     "distributed": ["", "communicators"],
     "engine": ["", "running", "suspension", "answers", "speculation", "requests", "plan"],
-    "open": ["", "tools"],
+    "open": ["", "encoders", "tools"],
     "open/tools": ["", "calls"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["opened", "packed_files", "adapters", "writing", "", "quantised", "files", "packing", "types"],
