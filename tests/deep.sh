@@ -13,13 +13,14 @@
 #   tidy       clang-tidy with the checks of .clang-tidy; needs clang-tidy 14
 #   newcomers  three newcomers on clean clones, with README's words alone; the seconds to their first success
 #   systems    both commands of README on minimal systems; needs root and debootstrap
+#   peers      the same files and tokens in the llama.cpp of this machine, whose libraries SKALD_LLAMA_CPP names
 #   cross      programs for macOS, Windows and musl are compiled, and run where this machine can: Zig, MinGW-w64, Wine, qemu
 #
 # It stops at the first stage that fails. CTEST_ARGUMENTS go to ctest, as in CTEST_ARGUMENTS="-R cache" tests/deep.sh asan
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly stages=(asan tsan aarch64 fuzz standards tidy newcomers systems cross)
+readonly stages=(asan tsan aarch64 fuzz standards tidy newcomers systems peers cross)
 readonly found=build/deep
 jobs=$(getconf _NPROCESSORS_ONLN)
 read -ra ctest_arguments <<< "${CTEST_ARGUMENTS:-}"
@@ -110,6 +111,7 @@ newcomers() {
 }
 
 systems() { tests/systems/run.sh; }
+peers() { tests/peers/llama_cpp/compare.py || [ $? = 77 ]; }
 # Tools that this machine lacks are told, and fail nothing.
 cross() { tests/systems/cross/run.py || [ $? = 77 ]; }
 

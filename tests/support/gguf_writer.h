@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "tests/support/safetensors_writer.h"
+#include "tests/support/temporary_folder.h"
 
 namespace skald::testing {
 
@@ -115,6 +118,14 @@ inline std::string GgufImage(const GgufValues& values, const std::vector<NewGguf
   pad(image);
   if (parts != nullptr) *parts = {values_begin, tensors_begin, image.size(), image.size() + data.size()};
   return image + data;
+}
+
+// Returns the image of a golden model's file. It is also left for tests/peers/ where SKALD_GGUF_FILES names a folder.
+inline std::string Kept(const std::string& golden, std::string image) {
+  if (const char* const folder = std::getenv("SKALD_GGUF_FILES")) {
+    WriteFile(std::filesystem::path(folder) / (golden + ".gguf"), image);
+  }
+  return image;
 }
 
 }  // namespace skald::testing

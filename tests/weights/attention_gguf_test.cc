@@ -263,7 +263,7 @@ TEST_CASE("GGUF files of families without a Config give the recorded answers") {
     CAPTURE(family.folder);
     const TemporaryFolder folder;
     const auto path = folder.path() / "model.gguf";
-    WriteFile(path, GgufImage(GgufValuesOf(MetadataOf(family)), ConvertedTensors(family)));
+    WriteFile(path, Kept(family.folder, GgufImage(GgufValuesOf(MetadataOf(family)), ConvertedTensors(family))));
     const auto model = LoadAnyModel(path, {.dtype = DType::kF32});
     REQUIRE_MESSAGE(model.has_value(), model.error().message);
     const ReferenceTensors reference(GoldenPath(family.folder + "/golden.safetensors"));

@@ -188,6 +188,8 @@ TEST_CASE("latent attention arrives from GGUF as from safetensors, its keys and 
       CheckArrives(Metadata(golden.sizes, newer), ConvertedTensors(tensors, golden.sizes.attention, newer), spec,
                    golden.folder, *expected);
     }
+    const auto converted = ConvertedTensors(tensors, golden.sizes.attention, true);
+    Kept(golden.folder, GgufImage(Metadata(golden.sizes, true), converted));
   }
 }
 

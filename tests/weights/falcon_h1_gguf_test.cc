@@ -116,7 +116,7 @@ GgufValues Metadata(uint32_t inner_size = 96, uint32_t groups = 1) {
 TEST_CASE("Falcon-H1 from GGUF, with its multipliers in the weights, gives the recorded answers") {
   const TemporaryFolder written;
   const auto path = written.path() / "model.gguf";
-  WriteFile(path, GgufImage(Metadata(), ConvertedTensors()));
+  WriteFile(path, Kept("falcon_h1", GgufImage(Metadata(), ConvertedTensors())));
   const auto model = LoadAnyModel(path, {.dtype = DType::kF32});
   REQUIRE_MESSAGE(model.has_value(), model.error().message);
   FalconH1Sizes sizes = {.model_dim = 60,

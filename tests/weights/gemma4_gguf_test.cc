@@ -110,6 +110,7 @@ TEST_CASE("Gemma 4 arrives from GGUF as from safetensors") {
   std::vector<float> divisors(14, 1e30f);
   divisors[0] = divisors[1] = divisors[2] = 1.0f;
   const auto models = Described(path, divisors);
+  Kept("gemma4", GgufImage(Metadata(), GoldenTensors("gemma4", divisors)));
   REQUIRE_MESSAGE(models.has_value(), models.error().message);
   REQUIRE(models->size() == 1);
   CHECK(models->front().model_type == "gemma4_text");
@@ -127,7 +128,7 @@ TEST_CASE("Gemma 4 with experts arrives from GGUF as from safetensors") {
   const auto path = folder.path() / "model.gguf";
   std::vector<float> divisors(10, 1e30f);
   divisors[0] = divisors[1] = 1.0f;
-  WriteFile(path, GgufImage(MixtureMetadata(), GoldenTensors("gemma4_moe", divisors)));
+  WriteFile(path, Kept("gemma4_moe", GgufImage(MixtureMetadata(), GoldenTensors("gemma4_moe", divisors))));
   const auto described = DescribeModel(path), published = DescribeModel(GoldenPath("gemma4_moe"));
   REQUIRE_MESSAGE(described.has_value(), described.error().message);
   REQUIRE(published);

@@ -128,7 +128,7 @@ void CheckArrives(const std::string& folder, const std::vector<int32_t>& kv_head
   CAPTURE(folder);
   const TemporaryFolder written;
   const auto path = written.path() / "model.gguf";
-  WriteFile(path, GgufImage(HybridMetadata(folder, kv_heads), ConvertedTensors(folder, head_dim)));
+  WriteFile(path, Kept(folder, GgufImage(HybridMetadata(folder, kv_heads), ConvertedTensors(folder, head_dim))));
   const auto described = DescribeModel(path), expected = DescribeModel(GoldenPath(folder));
   REQUIRE_MESSAGE(described.has_value(), described.error().message);
   REQUIRE(expected);

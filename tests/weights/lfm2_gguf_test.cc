@@ -87,7 +87,7 @@ GgufValues MoeMetadata(uint32_t gating_function = 2) {
 void CheckArrives(const std::string& folder, const GgufValues& metadata, const ModelSpec& spec) {
   const TemporaryFolder written;
   const auto path = written.path() / "model.gguf";
-  WriteFile(path, GgufImage(metadata, GoldenTensors(folder)));
+  WriteFile(path, Kept(folder, GgufImage(metadata, GoldenTensors(folder))));
   const auto checkpoint = Checkpoint::Open(path);
   REQUIRE(checkpoint);
   const auto models = ModelsOf(*checkpoint->gguf());

@@ -99,7 +99,7 @@ void CheckArrives(const std::string& folder, const GgufValues& metadata) {
   CAPTURE(folder);
   const TemporaryFolder written;
   const auto path = written.path() / "model.gguf";
-  WriteFile(path, GgufImage(metadata, ConvertedTensors(folder)));
+  WriteFile(path, Kept(folder, GgufImage(metadata, ConvertedTensors(folder))));
   const auto described = DescribeModel(path), expected = DescribeModel(GoldenPath(folder));
   REQUIRE_MESSAGE(described.has_value(), described.error().message);
   REQUIRE(expected);

@@ -176,7 +176,7 @@ GgufValues Metadata(const std::string& of, uint32_t predicting = 0) {
 
 struct Written {
   Written(const std::string& folder, const std::string& architecture) : path(of.path() / "model.gguf") {
-    WriteFile(path, GgufImage(Metadata(architecture), ConvertedTensors(folder)));
+    WriteFile(path, Kept(folder, GgufImage(Metadata(architecture), ConvertedTensors(folder))));
   }
   TemporaryFolder of;
   std::filesystem::path path;

@@ -99,7 +99,7 @@ GgufValues Metadata(uint32_t head_size = 64, uint32_t decay_rank = 12) {
 TEST_CASE("RWKV-7 arrives from GGUF as from safetensors") {
   const TemporaryFolder written;
   const auto path = written.path() / "model.gguf";
-  WriteFile(path, GgufImage(Metadata(), ConvertedTensors()));
+  WriteFile(path, Kept("rwkv7", GgufImage(Metadata(), ConvertedTensors())));
   const auto described = DescribeModel(path), expected = DescribeModel(GoldenPath("rwkv7"));
   REQUIRE_MESSAGE(described.has_value(), described.error().message);
   REQUIRE(expected);
