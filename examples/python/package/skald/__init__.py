@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models on the CPU, with their state in your hands."""
+
+from skald._skald import *  # noqa: F403
+from skald._skald import __version__ as __version__

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "arrays.h"
+#include "bind.h"
+#include "errors.h"
+#include "objects.h"
+#include "skald/cache/steps/batch.h"
+#include "skald/model/any_model.h"
+#include "skald/model/forward_options.h"
+#include "skald/model/outputs.h"
+#include "skald/model/workspace.h"
+#include "token_ids.h"
+#include "watching.h"
+
+namespace skald::python {
+
+namespace {
+
+using Adapters = std::vector<std::shared_ptr<Adapter>>;
+using Wants = std::variant<Want, std::vector<Want>>;
+
+// The outputs of a batch, with their memory.
+struct Rows {
+  Outputs outputs;
+  std::shared_ptr<OutputBuffers> memory;
+  bool is_writable;
+
+  Array<float> At(Py_ssize_t index) const {
+    const auto size = static_cast<Py_ssize_t>(outputs.size());
+    if (index < -size || index >= size) throw nb::index_error("no such output");
+    const std::span<const float> row = outputs[static_cast<size_t>(index < 0 ? index + size : index)];
+    return ArrayOf(const_cast<float*>(row.data()), {row.size()}, memory, is_writable);
+  }
+};
+
+ForwardOptions OptionsOf(uint32_t pass_tokens, const Adapters& adapters) {
+  ForwardOptions options;
+  options.pass_tokens = pass_tokens;
+  for (const auto& adapter : adapters) options.adapters.push_back(adapter.get());
+  return options;
+}
+
+// Computes with a workspace, without the GIL, and takes its outputs' memory. `call` returns a Result.
+template <class Call>
+auto Compute(Computer& computer, Watching& watching, Call call) {
+  computer.TakeBack();
+  auto result = [&] {
+    nb::gil_scoped_release release;
+    return call(computer.workspace);
+  }();
+  watching.End(computer.workspace);
+  return watching.Take(std::move(result));
+}
+
+Array<float> ForwardOne(const AnyModel& model, const std::shared_ptr<Cache>& cache, TokenIds tokens, Computer& computer,
+                        uint32_t pass_tokens, std::optional<nb::callable> observer, const Adapters& adapters,
+                        bool writable) {
+  const std::vector<int32_t> ids = tokens.Read();
+  const OneUser computing = computer.Use(), changing = cache->Use();
+  Watching watching;
+  ForwardOptions options = OptionsOf(pass_tokens, adapters);
+  if (observer) options.observer = watching.Observe(*observer);
+  const std::span<const float> logits = Compute(
+      computer, watching, [&](Workspace& workspace) { return model.Forward(cache->value, ids, workspace, options); });
+  return ArrayOf(const_cast<float*>(logits.data()), {logits.size()}, computer.Lend(), writable);
+}
+
+Rows ForwardBatch(const AnyModel& model, const Requests& requests, Computer& computer, uint32_t pass_tokens,
+                  std::optional<nb::callable> observer, const Adapters& adapters, bool writable) {
+  const OneUser computing = computer.Use();
+  const std::vector<Requests::Request> kept = requests.requests;  // another thread may add to it
+  std::deque<OneUser> changing;
+  std::vector<Cache*> used;
+  Batch batch;
+  for (const Requests::Request& request : kept) {
+    Cache* const cache = request.cache.get();
+    if (std::ranges::find(used, cache) == used.end()) {  // the library says why a cache may not be there twice
+      changing.emplace_back(cache->in_use, "the cache");
+      used.push_back(cache);
+    }
+    batch.Add(cache->value, request.tokens, request.wants);
+  }
+  Watching watching;
+  ForwardOptions options = OptionsOf(pass_tokens, adapters);
+  if (observer) options.observer = watching.Observe(*observer);
+  Outputs outputs =
+      Compute(computer, watching, [&](Workspace& workspace) { return model.Forward(batch, workspace, options); });
+  return {std::move(outputs), computer.Lend(), writable};
+}
+
+Rows LogitsOf(const AnyModel& model, const FloatRows& residual, Computer& computer) {
+  const OneUser computing = computer.Use();
+  Watching watching;
+  Outputs outputs = Compute(computer, watching, [&](Workspace& workspace) {
+    return model.Logits({residual.data(), residual.size()}, workspace);
+  });
+  return {std::move(outputs), computer.Lend(), false};
+}
+
+void BindBatch(nb::module_& m) {
+  nb::enum_<Want>(m, "Want", Doc("Want"))
+      .value("NOTHING", Want::kNothing, Doc("Want::kNothing"))
+      .value("LOGITS", Want::kLogits, Doc("Want::kLogits"))
+      .value("HIDDEN", Want::kHidden, Doc("Want::kHidden"));
+  nb::class_<Requests>(m, "Batch", "Tokens of one or more conversations for one `forward`.")
+      .def(nb::init<>())
+      .def("__len__", [](const Requests& self) { return self.requests.size(); })
+      .def(
+          "add",
+          [](Requests& self, std::shared_ptr<Cache> cache, TokenIds tokens, const Wants& wants) -> Requests& {
+            Requests::Request request{std::move(cache), tokens.Read(), {}};
+            if (const auto* each = std::get_if<std::vector<Want>>(&wants)) {
+              request.wants = *each;
+            } else if (!request.tokens.empty()) {
+              request.wants.resize(request.tokens.size(), Want::kNothing);
+              request.wants.back() = std::get<Want>(wants);
+            }
+            self.requests.push_back(std::move(request));
+            return self;
+          },
+          "cache"_a, "tokens"_a, "wants"_a = Want::kLogits, nb::rv_policy::reference, nb::lock_self(),
+          "Appends `tokens` to the conversation in `cache`. `wants` is that of the last of them, or one for each.");
+}
+
+}  // namespace
+
+void BindForward(nb::module_& m) {
+  nb::class_<Computer>(m, "Workspace", "Memory and threads to compute with. Used by one thread at a time.")
+      .def(nb::new_([](std::optional<uint32_t> threads) {
+             WorkspaceOptions options;
+             if (threads) options.threads = *threads;
+             return std::make_shared<Computer>(Take(CreateWorkspace(options)));
+           }),
+           "threads"_a = nb::none(), Doc("CreateWorkspace"));
+  BindBatch(m);
+  BindWatching(m);
+  nb::class_<Rows>(m, "Outputs", "The outputs of a batch, in the order in which rows that want something were added.")
+      .def("__len__", [](const Rows& self) { return self.outputs.size(); })
+      .def("__getitem__", &Rows::At, "index"_a);
+  nb::borrow<nb::class_<AnyModel>>(m.attr("Model"))
+      .def("forward", &ForwardOne, "cache"_a, "tokens"_a, "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
+           "observer"_a = nb::none(), "adapters"_a = Adapters(), "writable"_a = false,
+           "Appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.")
+      .def("forward", &ForwardBatch, "batch"_a, "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
+           "observer"_a = nb::none(), "adapters"_a = Adapters(), "writable"_a = false, Doc("AnyModel::Forward"))
+      .def("logits", &LogitsOf, nb::arg("residual").noconvert(), "workspace"_a, Doc("AnyModel::Logits"));
+}
+
+}  // namespace skald::python
