@@ -54,7 +54,7 @@ class Serving {
     request.tenant = i % 2 == 0 ? "a tenant with a name of more than a few letters" : "";
     if (i == 2) request.branch_points = {20};
     if (i == 3) request.prompt_logprobs = 1;
-    if (i == 4) request.embedding = Pooling::kMean;
+    if (i == 4) request.embedding = PromptEmbedding::kMean;
     request.digest_logits = true;
     return request;
   }

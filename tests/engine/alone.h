@@ -76,7 +76,7 @@ inline std::vector<float> EmbeddingAlone(const RandomModel& model, const Request
   const std::vector<Want> wants(request.prompt.size(), Want::kHidden);
   const auto rows = model.Forward(Batch().Add(cache, request.prompt, wants), workspace);
   REQUIRE(rows);
-  const size_t first = request.embedding == Pooling::kMean ? 0 : rows->size() - 1;
+  const size_t first = request.embedding == PromptEmbedding::kMean ? 0 : rows->size() - 1;
   std::vector<double> sums((*rows)[0].size());
   for (size_t row = first; row < rows->size(); ++row) {
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += (*rows)[row][i];

@@ -192,7 +192,7 @@ TEST_CASE("requests that cannot be are refused, and say why") {
   refused([](Request& r) { r.prompt = {}; }, invalid, "Request::prompt has no tokens");
   refused([](Request& r) { r.prompt[1] = 1 << 20; }, invalid, "Request::prompt: token 1 has the id 1048576");
   refused([](Request& r) { r.samples = 0; }, invalid, "Request::samples is 0");
-  refused([](Request& r) { r.embedding = Pooling::kMean, r.samples = 2; }, invalid, "Request::embedding");
+  refused([](Request& r) { r.embedding = PromptEmbedding::kMean, r.samples = 2; }, invalid, "Request::embedding");
   refused([](Request& r) { r.max_tokens = 0; }, invalid, "Request::max_tokens is 0");
   refused([](Request& r) { r.stop_strings = {"a"}; }, invalid, "Request::stop_strings need EngineOptions::tokenizer");
   refused([](Request& r) { r.branch_points = {2, 1}; }, invalid, "Request::branch_points");

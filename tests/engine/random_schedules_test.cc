@@ -159,7 +159,7 @@ class RandomSchedule {
       request.samples = Chance(4) ? Pick(2, 3) : 1;
       request.digest_logits = Chance(2);
       if (Chance(6)) request.prompt_logprobs = Pick(0, 1);
-      if (Chance(6) && request.samples == 1) request.embedding = static_cast<Pooling>(Pick(0, 1));
+      if (Chance(6) && request.samples == 1) request.embedding = static_cast<PromptEmbedding>(Pick(0, 1));
       request.max_tokens = std::min(Pick(1, 16), capacity_ - static_cast<uint32_t>(request.prompt.size()) + 1);
       for (uint32_t ends = Pick(0, vocab / 16); ends > 0; --ends) {
         request.end_tokens.push_back(static_cast<int32_t>(Pick(0, vocab - 1)));

@@ -74,7 +74,8 @@ Result<std::vector<Request>> MakeRequests(const Options& options, const TextTask
     request.stop_strings = texts.stop;
     request.filter = filter;
     request.adapter = adapter;
-    if (!texts.embedding.empty()) request.embedding = texts.embedding == "mean" ? Pooling::kMean : Pooling::kLast;
+    if (!texts.embedding.empty())
+      request.embedding = texts.embedding == "mean" ? PromptEmbedding::kMean : PromptEmbedding::kLast;
     requests.push_back(std::move(request));
   }
   return requests;

@@ -31,7 +31,7 @@ std::vector<std::vector<int32_t>> ReadEmbeddedTexts(JsonReader& reader, std::str
 }
 
 std::unique_ptr<Exchange> AnswerEmbeddings(const Call& call, std::vector<std::vector<int32_t>> texts,
-                                           const NamedModel& model, Pooling pooling,
+                                           const NamedModel& model, PromptEmbedding pooling,
                                            std::unique_ptr<EmbeddingDialect> dialect) {
   std::vector<Request> requests;
   for (std::vector<int32_t>& text : texts) {

@@ -33,7 +33,7 @@ std::vector<std::vector<int32_t>> ReadEmbeddedTexts(JsonReader& reader, std::str
 
 // Computes the vectors: Choice::embedding, in the order of the texts.
 std::unique_ptr<Exchange> AnswerEmbeddings(const Call& call, std::vector<std::vector<int32_t>> texts,
-                                           const NamedModel& model, Pooling pooling,
+                                           const NamedModel& model, PromptEmbedding pooling,
                                            std::unique_ptr<EmbeddingDialect> dialect);
 
 }  // namespace skald::serve

@@ -59,7 +59,7 @@ Answer Embed(const Call& call, const char* schema, const char* field, bool is_on
                                                     is_one, reader.notes()->ignored());
   // A request without a text loads a model.
   if (!has_texts) return JsonAnswer(dialect->Whole({}));
-  return AnswerEmbeddings(call, std::move(texts), model, Pooling::kLast, std::move(dialect));
+  return AnswerEmbeddings(call, std::move(texts), model, PromptEmbedding::kLast, std::move(dialect));
 }
 
 }  // namespace

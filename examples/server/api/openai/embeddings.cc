@@ -76,8 +76,8 @@ Answer Embeddings(const Call& call) {
   reader.Finish();
   auto dialect = std::make_unique<OpenAiEmbeddings>(OpenAiEmbeddings::Form{
       model.name, static_cast<size_t>(dimensions.value_or(0)), format == "base64", reader.notes()->ignored()});
-  return AnswerEmbeddings(call, std::move(inputs), model, pooling == "mean" ? Pooling::kMean : Pooling::kLast,
-                          std::move(dialect));
+  return AnswerEmbeddings(call, std::move(inputs), model,
+                          pooling == "mean" ? PromptEmbedding::kMean : PromptEmbedding::kLast, std::move(dialect));
 }
 
 }  // namespace skald::serve

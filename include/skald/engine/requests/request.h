@@ -26,7 +26,7 @@ namespace skald {
 using RequestId = uint64_t;
 
 /// How the hidden states of a prompt, those after the model's final norm, become one vector.
-enum class Pooling : uint8_t { kLast, kMean };
+enum class PromptEmbedding : uint8_t { kLast, kMean };
 
 /// A prompt, and how it is to be answered. Engine::Check says by name what cannot be.
 struct Request {
@@ -50,7 +50,7 @@ struct Request {
   /// that the whole prompt is computed, whatever is known of it.
   std::optional<size_t> prompt_logprobs = {};
   /// An embedding of the prompt instead of an answer.
-  std::optional<Pooling> embedding = {};
+  std::optional<PromptEmbedding> embedding = {};
   /// Whether Usage::logits_digest is filled in, so that two runs can be compared to the last bit.
   bool digest_logits = false;
   /// Whether the text has the names of special tokens, by which some models divide their answers into parts.

@@ -23,7 +23,7 @@ SKALD_INLINE PromptReading::PromptReading(std::shared_ptr<const Request> request
   if (request_->embedding) {
     want_ = Want::kHidden;
     end_ = tokens;
-    if (request_->embedding == Pooling::kLast) next_ = tokens - 1;
+    if (request_->embedding == PromptEmbedding::kLast) next_ = tokens - 1;
   } else if (request_->prompt_logprobs) {
     want_ = Want::kLogits;
     end_ = tokens - 1;  // what follows the last token is drawn
@@ -46,7 +46,7 @@ SKALD_INLINE Result<void> PromptReading::AddHidden(std::span<const float> row, E
   if (next_ + 1 == end_) event.embedding.resize(row.size());
   for (size_t i = 0; i < row.size(); ++i) sums_[i] += row[i];
   if (++next_ < end_) return {};
-  const double rows = request_->embedding == Pooling::kMean ? end_ : 1;
+  const double rows = request_->embedding == PromptEmbedding::kMean ? end_ : 1;
   for (size_t i = 0; i < row.size(); ++i) event.embedding[i] = static_cast<float>(sums_[i] / rows);
   event.finish = FinishReason::kEmbedding;
   return {};

@@ -96,7 +96,7 @@ inline SuspendedRequest ReadRequest(ByteReader& reader, uint32_t version, double
   request.special_text = reader.Get<uint32_t>() != 0;
   suspended.has_filter = reader.Get<uint32_t>() != 0;
   request.prompt_logprobs = GetOptional<size_t>(reader);
-  request.embedding = GetOptional<Pooling>(reader);
+  request.embedding = GetOptional<PromptEmbedding>(reader);
   request.digest_logits = reader.Get<uint32_t>() != 0;
   request.max_drafts = reader.Get<uint32_t>();
   request.tenant = reader.GetText();
