@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
+#include "skald/tokenizers/detail/pipeline/steps/byte_alphabet.h"
 #include "skald/tokenizers/detail/rwkv_vocabulary.h"
 #include "skald/tokenizers/detail/sentencepiece/sentencepiece_writer.h"
 #include "skald/tokenizers/normalization_form.h"

@@ -17,9 +17,9 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/numbers/xxh64.h"
-#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
-#include "skald/tokenizers/detail/pipeline/merge_table.h"
-#include "skald/tokenizers/detail/pipeline/token_table.h"
+#include "skald/tokenizers/detail/pipeline/models/merge_table.h"
+#include "skald/tokenizers/detail/pipeline/models/token_table.h"
+#include "skald/tokenizers/detail/pipeline/steps/byte_alphabet.h"
 #include "skald/tokenizers/detail/utf8_repair.h"
 #include "tests/text/test_tokenizers.h"
 

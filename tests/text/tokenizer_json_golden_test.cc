@@ -15,7 +15,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/tokenizers/detail/json/base64.h"
-#include "skald/tokenizers/detail/pipeline/patterns.h"
+#include "skald/tokenizers/detail/pipeline/steps/patterns.h"
 #include "skald/tokenizers/detail/unicode.h"
 #include "skald/tokenizers/stream_decoder.h"
 #include "skald/tokenizers/tokenizer.h"

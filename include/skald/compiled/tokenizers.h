@@ -6,6 +6,7 @@
 #ifndef SKALD_COMPILED_TOKENIZERS_H_
 #define SKALD_COMPILED_TOKENIZERS_H_
 
+#include "skald/tokenizers/detail/encoder_input.h"
 #include "skald/tokenizers/detail/gguf_entries.h"
 #include "skald/tokenizers/detail/gguf_tokenizer.h"
 #include "skald/tokenizers/detail/sentencepiece.h"

@@ -12,7 +12,7 @@
 
 namespace skald {
 
-/// Returns what the tokenizer of listed merges, or RWKV's, that `metadata` describe does, step by step. Errors: those
+/// Returns what the tokenizer that `metadata` describe does, step by step. Errors: those
 /// of Tokenizer::Load, and kUnsupported for a SentencePiece tokenizer.
 Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata);
 

@@ -42,6 +42,16 @@ struct NamedIds {
   std::optional<int32_t> bos = {}, eos = {}, unk = {}, pad = {};
 };
 
+/// A part of what an encoder reads: a token, or one of the texts.
+struct InputPart {
+  enum class Content { kToken, kFirst, kSecond };
+  Content content = Content::kToken;  ///< a token, the first text or the second one
+  int32_t id = 0;                     ///< of a token
+  int32_t type = 0;                   ///< the type id of the token, or of all ids of the text
+
+  bool operator==(const InputPart&) const = default;
+};
+
 /// The state of decoding one text from id to id: plain data whose meaning only the engine knows. Empty at the start.
 struct DecodingState {
   /// The state of one decoder of a sequence of them.
@@ -78,6 +88,10 @@ class TokenizerEngine {
   virtual std::span<const int32_t> prefix() const { return {}; }
   /// See prefix().
   virtual std::span<const int32_t> suffix() const { return {}; }
+  /// The type ids of prefix(), of the text and of suffix(), for encoders; empty: all are 0.
+  virtual std::span<const int32_t> types() const { return {}; }
+  /// How two texts become one input of an encoder; each is there once. Empty: nothing says how.
+  virtual std::span<const InputPart> pair() const { return {}; }
 
   /// The text of ids, as Tokenizer::Decode gives it.
   virtual Result<std::string> Decode(std::span<const int32_t> ids, SkipSpecial skip_special) const = 0;

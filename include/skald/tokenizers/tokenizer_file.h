@@ -16,7 +16,8 @@ namespace skald {
 inline constexpr std::string_view kPackedTokenizer = "tokenizer.skald";
 
 /// Returns the file of a folder that Tokenizer::Load reads: tokenizer.json, else tokenizer.model, else RWKV's list of
-/// pieces. Where a model was given further tokens after its training, as most that chat were, only the first has them.
+/// pieces, else those of encoders: XLM-RoBERTa's sentencepiece.bpe.model, T5's spiece.model, BERT's vocab.txt. Where a
+/// model was given further tokens after its training, as most that chat were, only the first has them.
 /// Error: kNotFound.
 Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder);
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "skald/tokenizers/normalization_form.h"
+#include "skald/tokenizers/tokenizer_engine.h"
 
 namespace skald {
 
@@ -247,6 +248,8 @@ struct TokenizerSpec {
   TokenModel model;                          ///< makes ids of pieces
   /// The ids that the post-processor puts around a text, if the caller asks for it.
   std::vector<int32_t> prefix, suffix;
+  std::vector<int32_t> types = {};   ///< of the prefix's tokens, the text and the suffix's tokens; empty: all 0
+  std::vector<InputPart> pair = {};  ///< the two texts, once each, and tokens around them; empty: nothing says how
   /// None at all: the pieces with spaces between them.
   std::vector<TokenDecoder> decoders;
   /// As NamedIds.

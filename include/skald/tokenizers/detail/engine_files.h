@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "skald/base/result.h"
+#include "skald/tokenizers/detail/encoders/encoder_sentencepiece.h"
+#include "skald/tokenizers/detail/encoders/vocab_txt.h"
 #include "skald/tokenizers/detail/json/tokenizer_config.h"
 #include "skald/tokenizers/detail/json/tokenizer_json.h"
 #include "skald/tokenizers/detail/pipeline/pipeline_engine.h"
@@ -54,6 +56,23 @@ inline Result<EnginePointer> ParseEngine(std::string_view bytes, const Tokenizer
   }
   SKALD_ASSIGN(auto spec, ReadTokenizerJson(bytes));
   ApplyTokenizerConfig(config, spec);
+  return PipelineEngine::Make(std::move(spec));
+}
+
+// Whether a file of this name is one of those that encoders have where they have no tokenizer.json. Their
+// content does not tell the steps around it.
+inline bool IsEncoderFile(std::string_view name) {
+  return name == kVocabTxt || name == kFairseqPieces || name == kT5Pieces;
+}
+
+// Makes an engine of the bytes of such a file.
+inline Result<EnginePointer> ParseEncoderFile(std::string_view name, std::string_view bytes,
+                                              const TokenizerConfig& config) {
+  const auto read = [&] {
+    if (name == kVocabTxt) return ReadVocabTxt(bytes, config);
+    return name == kFairseqPieces ? ReadFairseqPieces(bytes, config) : ReadT5Pieces(bytes, config);
+  };
+  SKALD_ASSIGN(auto spec, read());
   return PipelineEngine::Make(std::move(spec));
 }
 

@@ -16,6 +16,7 @@
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/base/no_throw.h"
 #include "skald/tokenizers/detail/gguf/gguf_byte_pairs.h"
+#include "skald/tokenizers/detail/gguf/gguf_encoders.h"
 #include "skald/tokenizers/detail/gguf/gguf_gemma4.h"
 #include "skald/tokenizers/detail/gguf/gguf_pieces.h"
 #include "skald/tokenizers/detail/gguf/gguf_rwkv.h"
@@ -36,7 +37,8 @@ auto ReadGgufTokenizer(const GgufMetadata& metadata, std::initializer_list<std::
     const std::string kind = reader.fields().String("model");
     if (reader.ok() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
       reader.fields().Unsupported(
-          "model", kind, R"("llama", the kind with scores, "gpt2" and "gemma4", those with merges, and "rwkv")");
+          "model", kind,
+          R"("llama" and "t5", the kinds with scores, "gpt2" and "gemma4", those with merges, "bert" and "rwkv")");
     }
     if (!reader.ok()) return reader.failure();
     return read(reader, kind);
@@ -54,6 +56,8 @@ inline Result<Tokenizer> MakeScoredTokenizer(const GgufTokenizerReader& reader) 
 // Of the kinds that are a pipeline of steps.
 inline Result<TokenizerSpec> StepsFromGguf(const GgufTokenizerReader& reader, std::string_view kind) {
   if (kind == "rwkv") return RwkvFromGguf(reader);
+  if (kind == "bert") return BertFromGguf(reader);
+  if (kind == "t5") return LikelyPiecesFromGguf(reader);
   return kind == "gemma4" ? Gemma4FromGguf(reader) : BytePairsFromGguf(reader);
 }
 
@@ -67,7 +71,7 @@ inline Result<Tokenizer> MakePipelineTokenizer(const GgufTokenizerReader& reader
 }  // namespace internal
 
 SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, {"llama", "gpt2", "gemma4", "rwkv"},
+  return internal::ReadGgufTokenizer(metadata, {"llama", "gpt2", "gemma4", "rwkv", "bert", "t5"},
                                      [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
                                        return kind == "llama" ? internal::MakeScoredTokenizer(reader)
                                                               : internal::MakePipelineTokenizer(reader, kind);
@@ -75,7 +79,7 @@ SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const GgufMetadata& metadata) {
 }
 
 SKALD_INLINE Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, {"gpt2", "gemma4", "rwkv"},
+  return internal::ReadGgufTokenizer(metadata, {"gpt2", "gemma4", "rwkv", "bert", "t5"},
                                      [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
                                        return internal::StepsFromGguf(reader, kind);
                                      });

@@ -21,7 +21,7 @@
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/utf8.h"
-#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
+#include "skald/tokenizers/detail/pipeline/steps/byte_alphabet.h"
 #include "skald/tokenizers/detail/unicode.h"
 #include "skald/tokenizers/tokenizer_spec.h"
 

@@ -40,6 +40,13 @@ inline Result<TokenizerConfig> ConfigBeside(const std::filesystem::path& file) {
   return config;
 }
 
+// Older folders list the tokens that a model got later in a file of its own.
+inline Result<void> CheckNoAddedTokens(const std::filesystem::path& file) {
+  const std::filesystem::path added = file.parent_path() / "added_tokens.json";
+  if (!internal::Exists(added)) return {};
+  return Fail(ErrorCode::kUnsupported, PathText(added) + ": Skald reads added tokens from a tokenizer.json alone");
+}
+
 // Reads a tokenizer's own file.
 inline Result<EnginePointer> LoadEngine(const std::filesystem::path& file) {
   const Result<std::string> bytes = ReadSmallFile(file, kMaxTokenizerFile);
@@ -47,7 +54,9 @@ inline Result<EnginePointer> LoadEngine(const std::filesystem::path& file) {
     return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model or a tokenizer.json");
   }
   SKALD_ASSIGN(const auto config, ConfigBeside(file));
-  auto engine = ParseEngine(*bytes, config);
+  const std::string name = PathText(file.filename());
+  if (IsEncoderFile(name)) SKALD_TRY(CheckNoAddedTokens(file));
+  auto engine = IsEncoderFile(name) ? ParseEncoderFile(name, *bytes, config) : ParseEngine(*bytes, config);
   if (!engine) return Annotate(PathText(file), engine);
   return engine;
 }

@@ -76,14 +76,7 @@ inline bool IsCategory(char32_t c, utf8proc_category_t first, utf8proc_category_
 inline bool IsLetter(char32_t c) { return IsCategory(c, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO); }
 inline bool IsMark(char32_t c) { return IsCategory(c, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME); }
 inline bool IsNumber(char32_t c) { return IsCategory(c, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO); }
-inline bool IsPunctuation(char32_t c) { return IsCategory(c, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO); }
 inline bool IsSymbol(char32_t c) { return IsCategory(c, UTF8PROC_CATEGORY_SM, UTF8PROC_CATEGORY_SO); }
-
-// Controls, formats, surrogates, private use and what is not assigned.
-inline bool IsOther(char32_t c) {
-  return IsCategory(c, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CO) ||
-         IsCategory(c, UTF8PROC_CATEGORY_CN, UTF8PROC_CATEGORY_CN);
-}
 
 // The property White_Space, which no version of Unicode will change.
 constexpr bool IsWhiteSpace(char32_t c) {

@@ -7,6 +7,7 @@
 #ifndef SKALD_TOKENIZERS_DETAIL_JSON_COMPONENT_READER_H_
 #define SKALD_TOKENIZERS_DETAIL_JSON_COMPONENT_READER_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "skald/base/json/detail/json_fields.h"
+#include "skald/tokenizers/detail/encoders/input_frames.h"
 #include "skald/tokenizers/detail/json/base64.h"
 #include "skald/tokenizers/tokenizer_spec.h"
 
@@ -169,45 +171,71 @@ inline int32_t ReadNamedToken(const JsonFields& fields, const char* name) {
   return 0;
 }
 
-// The ids that a template puts before and after the text, which it must have once.
-inline void ReadTemplate(const JsonFields& fields, TokenizerSpec& spec) {
-  std::vector<int32_t> before, after;
-  int texts = 0;
-  const std::optional<JsonFields> tokens = fields.Object("special_tokens");
-  fields.ForEachObject("single", [&](const JsonFields& part) {
-    if (part.Find("Sequence") != nullptr) return static_cast<void>(++texts);
-    const std::optional<JsonFields> special = part.Object("SpecialToken");
-    if (!special) return part.Missing("SpecialToken");
-    const std::string name = special->String("id");
-    const std::optional<JsonFields> token = tokens ? tokens->Object(name.c_str()) : std::nullopt;
-    const nlohmann::json* const ids = token ? token->Find("ids") : nullptr;
-    if (ids == nullptr || !ids->is_array()) return special->WrongValue("id", name, "one of special_tokens, with ids");
-    for (const nlohmann::json& id : *ids) {
-      if (!id.is_number_unsigned() || id.get<uint64_t>() > static_cast<uint64_t>(kMaxTokenId)) {
-        return token->WrongValue("ids", id, "ids of tokens");
-      }
-      (texts == 0 ? before : after).push_back(id.get<int32_t>());
+// Appends the parts that one piece of a template is: a text, or the ids of a special token.
+inline void ReadTemplatePiece(const JsonFields& piece, const std::optional<JsonFields>& tokens,
+                              std::vector<InputPart>& parts) {
+  if (const auto text = piece.Object("Sequence")) {
+    const int32_t type = text->Integer("type_id", 0, kMaxTokenId, 0);
+    return parts.push_back(text->String("id", "A") == "B" ? SecondText(type) : FirstText(type));
+  }
+  const std::optional<JsonFields> special = piece.Object("SpecialToken");
+  if (!special) return piece.Missing("SpecialToken");
+  const std::string name = special->String("id");
+  const std::optional<JsonFields> token = tokens ? tokens->Object(name.c_str()) : std::nullopt;
+  const nlohmann::json* const ids = token ? token->Find("ids") : nullptr;
+  if (ids == nullptr || !ids->is_array()) return special->WrongValue("id", name, "one of special_tokens, with ids");
+  for (const nlohmann::json& id : *ids) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() > static_cast<uint64_t>(kMaxTokenId)) {
+      return token->WrongValue("ids", id, "ids of tokens");
     }
-  });
-  if (texts != 1) fields.WrongValue("single", std::to_string(texts) + " texts", "a template with one text");
-  spec.prefix.insert(spec.prefix.begin(), before.begin(), before.end());
-  spec.suffix.insert(spec.suffix.end(), after.begin(), after.end());
+    parts.push_back(TokenPart(id.get<int32_t>(), special->Integer("type_id", 0, kMaxTokenId, 0)));
+  }
 }
 
-inline void ReadPostProcessor(const JsonFields& fields, int depth, TokenizerSpec& spec) {
+inline size_t CountTexts(const std::vector<InputPart>& parts, InputPart::Content text) {
+  const auto is_it = [text](const InputPart& part) { return part.content == text; };
+  return static_cast<size_t>(std::count_if(parts.begin(), parts.end(), is_it));
+}
+
+// Two post-processors in a row nest what one text gets. How they would join two texts is not written down anywhere.
+inline void SetPair(std::vector<InputPart> pair, bool is_first, TokenizerSpec& spec) {
+  spec.pair = is_first ? std::move(pair) : std::vector<InputPart>();
+}
+
+inline void ReadTemplate(const JsonFields& fields, bool is_first, TokenizerSpec& spec) {
+  using Content = InputPart::Content;
+  const std::optional<JsonFields> tokens = fields.Object("special_tokens");
+  std::vector<InputPart> single, pair;
+  fields.ForEachObject("single", [&](const JsonFields& piece) { ReadTemplatePiece(piece, tokens, single); });
+  fields.ForEachObject("pair", [&](const JsonFields& piece) { ReadTemplatePiece(piece, tokens, pair); });
+  const size_t texts = CountTexts(single, Content::kFirst) + CountTexts(single, Content::kSecond);
+  if (texts != 1) fields.WrongValue("single", std::to_string(texts) + " texts", "a template with one text");
+  if (texts == 1) SetSingle(single, spec);
+  const bool joins = CountTexts(pair, Content::kFirst) == 1 && CountTexts(pair, Content::kSecond) == 1;
+  SetPair(joins ? std::move(pair) : std::vector<InputPart>(), is_first, spec);
+}
+
+inline void ReadBertProcessor(const JsonFields& fields, FrameForm form, bool is_first, TokenizerSpec& spec) {
+  const int32_t cls = ReadNamedToken(fields, "cls"), sep = ReadNamedToken(fields, "sep");
+  SetSingle(ClassifiedText(cls, sep), spec);
+  SetPair(ClassifiedPair(cls, sep, form), is_first, spec);
+}
+
+// `processors` counts those that put tokens around texts.
+inline void ReadPostProcessor(const JsonFields& fields, int depth, int& processors, TokenizerSpec& spec) {
   const std::string type = fields.String("type");
   if (type == "Sequence") {
     if (depth == kMaxSequenceDepth) return fields.Unsupported("type", type, "fewer sequences inside of each other");
     return fields.ForEachObject("processors",
-                                [&](const JsonFields& part) { ReadPostProcessor(part, depth + 1, spec); });
+                                [&](const JsonFields& part) { ReadPostProcessor(part, depth + 1, processors, spec); });
   }
   if (type == "ByteLevel") return;  // changes offsets only
-  if (type == "TemplateProcessing") return ReadTemplate(fields, spec);
+  const bool is_first = processors++ == 0;
+  if (type == "TemplateProcessing") return ReadTemplate(fields, is_first, spec);
   if (type != "BertProcessing" && type != "RobertaProcessing") {
     return fields.Unsupported("type", type, "ByteLevel, TemplateProcessing, BertProcessing and RobertaProcessing");
   }
-  spec.prefix.insert(spec.prefix.begin(), ReadNamedToken(fields, "cls"));
-  spec.suffix.push_back(ReadNamedToken(fields, "sep"));
+  ReadBertProcessor(fields, type == "BertProcessing" ? FrameForm::kBert : FrameForm::kRoberta, is_first, spec);
 }
 
 inline AddedToken ReadAddedToken(const JsonFields& fields) {
@@ -261,7 +289,9 @@ inline void ReadSmallParts(const JsonFields& root, TokenizerSpec& spec) {
   if (const auto part = root.Object("pre_tokenizer")) {
     ReadComponents(*part, "pretokenizers", 0, PreTokenizerFromJson, spec.pre_tokenizers);
   }
-  if (const auto part = root.Object("post_processor")) ReadPostProcessor(*part, 0, spec);
+  spec.pair = PlainPair();
+  int processors = 0;
+  if (const auto part = root.Object("post_processor")) ReadPostProcessor(*part, 0, processors, spec);
   if (const auto part = root.Object("decoder")) {
     ReadComponents(*part, "decoders", 0, DecoderFromJson, spec.decoders);
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -199,17 +200,46 @@ inline std::string WriteAddedToken(const AddedToken& token) {
       .text();
 }
 
-// A template with one token of several ids before the text, and one after it.
+inline std::string WriteInputParts(const std::vector<InputPart>& parts) {
+  return JsonList(parts, [](const InputPart& part) {
+    const bool is_token = part.content == InputPart::Content::kToken;
+    const std::string id = is_token ? std::to_string(part.id) : part.content == InputPart::Content::kSecond ? "B" : "A";
+    JsonText piece;
+    piece.String("id", id).Number("type_id", static_cast<uint64_t>(part.type));
+    return JsonText().Raw(is_token ? "SpecialToken" : "Sequence", piece.text()).text();
+  });
+}
+
+inline std::vector<InputPart> SingleParts(const TokenizerSpec& spec) {
+  std::vector<InputPart> parts;
+  const auto add = [&](InputPart::Content content, int32_t id) {
+    parts.push_back({content, id, spec.types.empty() ? 0 : spec.types[parts.size()]});
+  };
+  for (const int32_t id : spec.prefix) add(InputPart::Content::kToken, id);
+  add(InputPart::Content::kFirst, 0);
+  for (const int32_t id : spec.suffix) add(InputPart::Content::kToken, id);
+  return parts;
+}
+
+// A template whose tokens are named by their ids.
 inline std::string WritePostProcessor(const TokenizerSpec& spec) {
-  const auto special = [](std::string_view name) {
-    return JsonText().Raw("SpecialToken", JsonText().String("id", name).text()).text();
-  };
-  const auto ids = [](const std::vector<int32_t>& list) {
-    return JsonText().Raw("ids", JsonList(list, [](int32_t id) { return std::to_string(id); })).text();
-  };
-  const std::string single = "[" + special("prefix") + ",{\"Sequence\":{}}," + special("suffix") + "]";
-  const std::string tokens = JsonText().Raw("prefix", ids(spec.prefix)).Raw("suffix", ids(spec.suffix)).text();
-  return JsonText("TemplateProcessing").Raw("single", single).Raw("special_tokens", tokens).text();
+  const std::vector<InputPart> single = SingleParts(spec);
+  std::set<int32_t> ids;
+  for (const std::vector<InputPart>* const parts : {&single, &spec.pair}) {
+    for (const InputPart& part : *parts) {
+      if (part.content == InputPart::Content::kToken) ids.insert(part.id);
+    }
+  }
+  JsonText tokens;
+  for (const int32_t id : ids) {
+    const std::string name = std::to_string(id);
+    tokens.Raw(name, JsonText().Raw("ids", "[" + name + "]").text());
+  }
+  return JsonText("TemplateProcessing")
+      .Raw("single", WriteInputParts(single))
+      .Raw("pair", WriteInputParts(spec.pair))
+      .Raw("special_tokens", tokens.text())
+      .text();
 }
 
 inline std::string WriteSmallParts(const TokenizerSpec& spec) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokens around a text in tokenizer_config.json, beside a tokenizer: which pieces begin and end a text. Pure; safe
-// for concurrent calls.
+// The content of tokenizer_config.json beside a tokenizer: which pieces begin and end a text, and what files of pieces
+// alone leave open. Pure; safe for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_JSON_TOKENIZER_CONFIG_H_
 #define SKALD_TOKENIZERS_DETAIL_JSON_TOKENIZER_CONFIG_H_
@@ -10,21 +10,40 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/tokenizers/tokenizer_spec.h"
 
 namespace skald::internal {
 
 // All of it optional.
 struct TokenizerConfig {
-  std::optional<std::string> bos, eos, unk, pad;  // names of pieces
+  std::optional<std::string> bos, eos, unk, pad, cls, sep, mask;  // names of pieces
   std::optional<bool> add_bos, add_eos;
+  std::optional<std::string> tokenizer_class;
+  std::optional<bool> do_lower_case, tokenize_chinese_chars, strip_accents;  // of BERT's tokenizer
+  std::optional<int> extra_ids;                                              // pieces of T5's after those of its file
 };
+
+// Checks that the tokenizer has none but one of these classes, which are named without "Tokenizer" and "Fast". No name
+// at all is right too.
+inline Result<void> CheckTokenizerClass(const TokenizerConfig& config, std::span<const std::string_view> classes) {
+  if (!config.tokenizer_class) return {};
+  std::string known;
+  for (const std::string_view name : classes) {
+    const std::string whole = std::string(name) + "Tokenizer";
+    if (*config.tokenizer_class == whole || *config.tokenizer_class == whole + "Fast") return {};
+    known += (known.empty() ? "" : ", ") + whole;
+  }
+  return Fail(ErrorCode::kUnsupported, Concat({"belongs to a ", QuotedName(*config.tokenizer_class),
+                                               "; without a tokenizer.json Skald supports only ", known}));
+}
 
 inline Result<TokenizerConfig> ReadTokenizerConfig(std::string_view text) {
   nlohmann::json tree;
@@ -49,8 +68,18 @@ inline Result<TokenizerConfig> ReadTokenizerConfig(std::string_view text) {
   config.eos = name("eos_token");
   config.unk = name("unk_token");
   config.pad = name("pad_token");
+  config.cls = name("cls_token");
+  config.sep = name("sep_token");
+  config.mask = name("mask_token");
   config.add_bos = flag("add_bos_token");
   config.add_eos = flag("add_eos_token");
+  const nlohmann::json* const type = fields.Find("tokenizer_class");
+  if (type != nullptr && type->is_string()) config.tokenizer_class = type->get<std::string>();
+  config.do_lower_case = flag("do_lower_case");
+  config.tokenize_chinese_chars = flag("tokenize_chinese_chars");
+  config.strip_accents = flag("strip_accents");
+  constexpr int kMostExtraIds = 1 << 16;
+  if (fields.Find("extra_ids") != nullptr) config.extra_ids = fields.Integer("extra_ids", 0, kMostExtraIds);
   if (error) return Failure(*error);
   return config;
 }
@@ -75,6 +104,10 @@ inline void ApplyTokenizerConfig(const TokenizerConfig& config, TokenizerSpec& s
   const bool says_nothing = spec.prefix.empty() && spec.suffix.empty();
   if (says_nothing && spec.bos_id && config.add_bos.value_or(false)) spec.prefix.push_back(*spec.bos_id);
   if (says_nothing && spec.eos_id && config.add_eos.value_or(false)) spec.suffix.push_back(*spec.eos_id);
+  if (says_nothing && !(spec.prefix.empty() && spec.suffix.empty())) {
+    spec.types.clear();
+    spec.pair.clear();
+  }
   if (!spec.bos_id && !config.eos && spec.prefix.size() == 1) spec.bos_id = spec.prefix.front();  // no such file
 }
 

@@ -20,16 +20,16 @@
 #include "skald/base/result.h"
 #include "skald/base/text/marked_text.h"
 #include "skald/base/text/message.h"
-#include "skald/tokenizers/detail/pipeline/added_tokens.h"
-#include "skald/tokenizers/detail/pipeline/bpe_model.h"
-#include "skald/tokenizers/detail/pipeline/decoders.h"
-#include "skald/tokenizers/detail/pipeline/normalizers.h"
-#include "skald/tokenizers/detail/pipeline/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/models/bpe_model.h"
+#include "skald/tokenizers/detail/pipeline/models/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/models/unigram_model.h"
+#include "skald/tokenizers/detail/pipeline/models/word_models.h"
 #include "skald/tokenizers/detail/pipeline/pipeline_tables.h"
 #include "skald/tokenizers/detail/pipeline/pipeline_text_of_id.h"
-#include "skald/tokenizers/detail/pipeline/pre_tokenizers.h"
-#include "skald/tokenizers/detail/pipeline/unigram_model.h"
-#include "skald/tokenizers/detail/pipeline/word_models.h"
+#include "skald/tokenizers/detail/pipeline/steps/added_tokens.h"
+#include "skald/tokenizers/detail/pipeline/steps/decoders.h"
+#include "skald/tokenizers/detail/pipeline/steps/normalizers.h"
+#include "skald/tokenizers/detail/pipeline/steps/pre_tokenizers.h"
 #include "skald/tokenizers/detail/text_of_id.h"
 #include "skald/tokenizers/detail/utf8_repair.h"
 #include "skald/tokenizers/tokenizer_engine.h"
@@ -71,6 +71,8 @@ class PipelineEngine final : public TokenizerEngine {
   size_t LeastIds(std::string_view text) const override { return text_of_id_.LeastIds(text); }
   std::span<const int32_t> prefix() const override { return spec_.prefix; }
   std::span<const int32_t> suffix() const override { return spec_.suffix; }
+  std::span<const int32_t> types() const override { return spec_.types; }
+  std::span<const InputPart> pair() const override { return spec_.pair; }
 
   Result<std::vector<int32_t>> Encode(const MarkedText& text) const override {
     if (ValidUtf8Prefix(text.text()) == text.size()) return EncodeValid(text.text(), {&text, Author::kMessage});
@@ -143,6 +145,7 @@ class PipelineEngine final : public TokenizerEngine {
   }
 
   Result<void> Prepare();
+  std::vector<int32_t> TokensAround() const;
   Result<void> CheckIds() const;
   Result<void> CheckAddedTokens() const;
   Result<void> PrepareAddedTokens();
@@ -199,6 +202,16 @@ inline Result<void> PipelineEngine::Prepare() {
   return PrepareAddedTokens();
 }
 
+// The tokens around one text, and around two.
+inline std::vector<int32_t> PipelineEngine::TokensAround() const {
+  std::vector<int32_t> ids = spec_.prefix;
+  ids.insert(ids.end(), spec_.suffix.begin(), spec_.suffix.end());
+  for (const InputPart& part : spec_.pair) {
+    if (part.content == InputPart::Content::kToken) ids.push_back(part.id);
+  }
+  return ids;
+}
+
 inline Result<void> PipelineEngine::CheckIds() const {
   const auto is_piece = [this](int32_t id) { return id >= 0 && static_cast<size_t>(id) < vocab_size(); };
   const auto check = [&](std::string_view what, int32_t id) -> Result<void> {
@@ -214,10 +227,12 @@ inline Result<void> PipelineEngine::CheckIds() const {
     if (!id) continue;
     if (Result<void> checked = check(what, *id); !checked) return checked;
   }
-  for (const std::vector<int32_t>* const ids : {&spec_.prefix, &spec_.suffix}) {
-    for (const int32_t id : *ids) {
-      if (Result<void> checked = check("a token of the post-processor", id); !checked) return checked;
-    }
+  for (const int32_t id : TokensAround()) {
+    if (Result<void> checked = check("a token of the post-processor", id); !checked) return checked;
+  }
+  if (!spec_.types.empty() && spec_.types.size() != spec_.prefix.size() + 1 + spec_.suffix.size()) {
+    return Fail(ErrorCode::kDataLoss, "the post-processor has " + std::to_string(spec_.types.size()) +
+                                          " type ids, expected one for each of its tokens and one for the text");
   }
   const auto* const unigram = std::get_if<token_model::Unigram>(&spec_.model);
   return unigram != nullptr && unigram->unk_id ? check("the model's unk_id", *unigram->unk_id) : Result<void>();
@@ -270,8 +285,7 @@ inline void PipelineEngine::PrepareMarkers() {
   for (const std::optional<int32_t>& id : {spec_.bos_id, spec_.eos_id, spec_.pad_id}) {
     if (id) add_named(*id);
   }
-  for (const int32_t id : spec_.prefix) add_named(id);
-  for (const int32_t id : spec_.suffix) add_named(id);
+  for (const int32_t id : TokensAround()) add_named(id);
 }
 
 inline std::optional<int32_t> PipelineEngine::VocabularyId(const std::optional<std::string>& piece) const {

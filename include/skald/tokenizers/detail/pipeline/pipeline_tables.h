@@ -19,10 +19,10 @@
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
 #include "skald/tokenizers/detail/json/component_reader.h"
-#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
-#include "skald/tokenizers/detail/pipeline/merge_table.h"
-#include "skald/tokenizers/detail/pipeline/piece_model.h"
-#include "skald/tokenizers/detail/pipeline/token_table.h"
+#include "skald/tokenizers/detail/pipeline/models/merge_table.h"
+#include "skald/tokenizers/detail/pipeline/models/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/models/token_table.h"
+#include "skald/tokenizers/detail/pipeline/steps/byte_alphabet.h"
 #include "skald/tokenizers/tokenizer_spec.h"
 
 namespace skald::internal {

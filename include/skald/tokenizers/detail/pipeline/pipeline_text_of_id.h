@@ -15,10 +15,10 @@
 #include <variant>
 
 #include "skald/base/result.h"
-#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
-#include "skald/tokenizers/detail/pipeline/normalizers.h"
-#include "skald/tokenizers/detail/pipeline/piece_model.h"
-#include "skald/tokenizers/detail/pipeline/token_table.h"
+#include "skald/tokenizers/detail/pipeline/models/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/models/token_table.h"
+#include "skald/tokenizers/detail/pipeline/steps/byte_alphabet.h"
+#include "skald/tokenizers/detail/pipeline/steps/normalizers.h"
 #include "skald/tokenizers/detail/text_of_id.h"
 #include "skald/tokenizers/detail/unicode.h"
 #include "skald/tokenizers/tokenizer_spec.h"

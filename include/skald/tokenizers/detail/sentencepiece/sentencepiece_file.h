@@ -73,6 +73,17 @@ inline std::string_view ContentOfField(std::string_view before, std::string_view
   return content;
 }
 
+// Calls take(number, content) with each field of a whole message, whose numbers are as they were taken for.
+template <class Take>
+void ForEachField(std::string_view message, Take take) {
+  while (!message.empty()) {
+    const std::string_view before = message;
+    const std::optional<uint64_t> field = TakeField(message);
+    if (!field) return;
+    take(*field, ContentOfField(before, message));
+  }
+}
+
 // Returns which of the pieces in a whole model file are user-defined, in the order of their ids.
 inline std::vector<bool> FindUserDefined(std::string_view model) {
   constexpr uint64_t kPieces = 1, kType = 3, kUserDefined = 4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the pieces of a SentencePiece model of merges, with their scores: the inverse of sentencepiece_writer.h.
+// Reads the pieces of a SentencePiece model, with their scores: the inverse of sentencepiece_writer.h.
 // Pure; safe for concurrent calls.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_SENTENCEPIECE_SENTENCEPIECE_PIECES_H_
@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,48 +21,50 @@ namespace skald::internal {
 inline NewPiece ReadPiece(std::string_view message) {
   constexpr uint64_t kText = 1, kScore = 2, kType = 3;
   NewPiece piece;
-  while (!message.empty()) {
-    const std::string_view before = message;
-    const std::optional<uint64_t> field = TakeField(message);
-    if (!field) break;
-    std::string_view value = ContentOfField(before, message);
-    if (*field == kText) piece.text = value;
-    if (*field == kScore && value.size() == sizeof(piece.score)) {
+  ForEachField(message, [&piece](uint64_t field, std::string_view value) {
+    if (field == kText) piece.text = value;
+    if (field == kScore && value.size() == sizeof(piece.score)) {
       std::memcpy(&piece.score, value.data(), sizeof(piece.score));
     }
-    if (*field == kType) piece.type = static_cast<PieceType>(TakeVarint(value).value_or(1));
-  }
+    if (field == kType) piece.type = static_cast<PieceType>(TakeVarint(value).value_or(1));
+  });
   return piece;
 }
 
-// Whether the trainer's specification says that pieces are merged, not chosen by their likelihood.
-inline bool SaysMerges(std::string_view trainer_spec) {
-  constexpr uint64_t kModelType = 3, kMerges = 2;
-  uint64_t type = 1;
-  while (!trainer_spec.empty()) {
-    const std::string_view before = trainer_spec;
-    const std::optional<uint64_t> field = TakeField(trainer_spec);
-    if (!field) break;
-    std::string_view value = ContentOfField(before, trainer_spec);
-    if (*field == kModelType) type = TakeVarint(value).value_or(type);
-  }
-  return type == kMerges;
+// How a model chooses pieces, in SentencePiece's own numbers.
+enum class PieceChoice : uint64_t { kByLikelihood = 1, kByMerges = 2 };
+
+// The content of a model's file, as far as other files can hold it.
+struct ReadSentencePieces {
+  std::vector<NewPiece> pieces;  // in the order of their ids
+  PieceChoice choice = PieceChoice::kByLikelihood;
+  bool byte_fallback = false;
+  std::string charsmap;  // the table of normalisation
+};
+
+// Reads a whole model file.
+inline Result<ReadSentencePieces> ReadAllPieces(std::string_view model) {
+  constexpr uint64_t kPieces = 1, kTrainerSpec = 2, kModelType = 3, kByteFallback = 35;
+  constexpr uint64_t kNormalizerSpec = 3, kCharsmap = 2;
+  SKALD_TRY(CheckSentencePieceOutline(model));
+  ReadSentencePieces read;
+  ForEachField(model, [&read](uint64_t field, std::string_view content) {
+    if (field == kPieces) read.pieces.push_back(ReadPiece(content));
+    if (field != kTrainerSpec && field != kNormalizerSpec) return;
+    ForEachField(content, [&read, field](uint64_t part, std::string_view value) {
+      if (field == kNormalizerSpec && part == kCharsmap) read.charsmap = value;
+      if (field == kNormalizerSpec) return;
+      if (part == kModelType) read.choice = static_cast<PieceChoice>(TakeVarint(value).value_or(0));
+      if (part == kByteFallback) read.byte_fallback = TakeVarint(value).value_or(0) != 0;
+    });
+  });
+  return read;
 }
 
-// Returns the pieces of a whole model file, in the order of their ids. Error: kUnsupported for a model of another kind.
+// Returns the pieces of a model of merges. Error: kUnsupported for one of another kind.
 inline Result<std::vector<NewPiece>> ReadPieces(std::string_view model) {
-  constexpr uint64_t kPieces = 1, kTrainerSpec = 2;
-  SKALD_TRY(CheckSentencePieceOutline(model));
-  std::vector<NewPiece> pieces;
-  bool merges = false;
-  while (!model.empty()) {
-    const std::string_view before = model;
-    const std::optional<uint64_t> field = TakeField(model);
-    if (!field) break;
-    if (*field == kPieces) pieces.push_back(ReadPiece(ContentOfField(before, model)));
-    if (*field == kTrainerSpec) merges = SaysMerges(ContentOfField(before, model));
-  }
-  if (merges) return pieces;
+  SKALD_ASSIGN(auto read, ReadAllPieces(model));
+  if (read.choice == PieceChoice::kByMerges) return std::move(read.pieces);
   return Fail(ErrorCode::kUnsupported, "only SentencePiece models of merges can be written to a GGUF file");
 }
 

@@ -4,8 +4,8 @@
 // built; safe for concurrent calls, each with room of its own to work in.
 // Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units", ACL 2016.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_MERGE_TABLE_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_MERGE_TABLE_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_MERGE_TABLE_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_MERGE_TABLE_H_
 
 #include <algorithm>
 #include <bit>
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/tokenizers/detail/pipeline/token_table.h"
+#include "skald/tokenizers/detail/pipeline/models/token_table.h"
 
 namespace skald::internal {
 
@@ -212,4 +212,4 @@ class MergeTable {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_MERGE_TABLE_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_MERGE_TABLE_H_

@@ -2,8 +2,8 @@
 //
 // Patterns, shared by normalizers, pre-tokenizers and decoders. Pure; safe for concurrent calls.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PATTERNS_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_PATTERNS_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PATTERNS_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PATTERNS_H_
 
 #include <cstddef>
 #include <string>
@@ -66,4 +66,4 @@ void ForEachCharacter(std::string_view text, Take take) {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_PATTERNS_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PATTERNS_H_

@@ -4,8 +4,8 @@
 // so does U+30FC; spaces, and characters that no script has, go on with the script before them, and are dropped before
 // the first.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_SCRIPT_PATTERN_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_SCRIPT_PATTERN_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_SCRIPT_PATTERN_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_SCRIPT_PATTERN_H_
 
 #include <string>
 #include <string_view>
@@ -41,4 +41,4 @@ inline std::string ScriptPattern() {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_SCRIPT_PATTERN_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_SCRIPT_PATTERN_H_

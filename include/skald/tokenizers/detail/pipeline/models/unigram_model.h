@@ -4,8 +4,8 @@
 // dynamic programming over its characters. Immutable; safe for concurrent calls.
 // Source: Kudo, "Subword Regularization", ACL 2018; tokenizers/src/models/unigram of github.com/huggingface/tokenizers.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_UNIGRAM_MODEL_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_UNIGRAM_MODEL_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_UNIGRAM_MODEL_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_UNIGRAM_MODEL_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 #include "skald/base/result.h"
 #include "skald/tokenizers/detail/byte_range.h"
-#include "skald/tokenizers/detail/pipeline/piece_model.h"
-#include "skald/tokenizers/detail/pipeline/prefix_trie.h"
+#include "skald/tokenizers/detail/pipeline/models/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/models/prefix_trie.h"
 #include "skald/tokenizers/detail/unicode.h"
 
 namespace skald::internal {
@@ -128,4 +128,4 @@ class UnigramModel final : public PieceModel {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_UNIGRAM_MODEL_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_UNIGRAM_MODEL_H_

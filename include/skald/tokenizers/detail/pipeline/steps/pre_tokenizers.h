@@ -3,8 +3,8 @@
 // Splits a normalized text into the pieces that the model encodes one by one. Immutable; safe for concurrent calls.
 // Source: tokenizers/src/pre_tokenizers of github.com/huggingface/tokenizers.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PRE_TOKENIZERS_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_PRE_TOKENIZERS_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PRE_TOKENIZERS_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PRE_TOKENIZERS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -17,9 +17,10 @@
 
 #include "skald/base/result.h"
 #include "skald/tokenizers/detail/byte_range.h"
-#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
-#include "skald/tokenizers/detail/pipeline/patterns.h"
-#include "skald/tokenizers/detail/pipeline/script_pattern.h"
+#include "skald/tokenizers/detail/pipeline/steps/bert_characters.h"
+#include "skald/tokenizers/detail/pipeline/steps/byte_alphabet.h"
+#include "skald/tokenizers/detail/pipeline/steps/patterns.h"
+#include "skald/tokenizers/detail/pipeline/steps/script_pattern.h"
 #include "skald/tokenizers/detail/split_pattern.h"
 #include "skald/tokenizers/detail/unicode.h"
 #include "skald/tokenizers/tokenizer_spec.h"
@@ -147,11 +148,6 @@ void FindCharacters(std::string_view text, const ByteRange& piece, Matches match
   });
 }
 
-inline bool IsAsciiPunctuation(char32_t c) {
-  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
-}
-inline bool IsPunctuationOrAscii(char32_t c) { return IsAsciiPunctuation(c) || IsPunctuation(c); }
-
 inline constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
@@ -202,11 +198,11 @@ class ReadyPreTokenizer {
     if (const auto* const digits = std::get_if<Digits>(&step_)) {
       return by(IsNumber, digits->individual_digits ? Behavior::kIsolated : Behavior::kContiguous);
     }
-    if (const auto* const marks = std::get_if<Punctuation>(&step_)) return by(IsPunctuationOrAscii, marks->behavior);
+    if (const auto* const marks = std::get_if<Punctuation>(&step_)) return by(IsBertPunctuation, marks->behavior);
     if (std::holds_alternative<WhitespaceSplit>(step_)) return by(IsWhiteSpace, Behavior::kRemoved);
     if (std::holds_alternative<Bert>(step_)) {
       if (Result<void> done = by(IsWhiteSpace, Behavior::kRemoved); !done) return done;
-      return by(IsPunctuationOrAscii, Behavior::kIsolated);
+      return by(IsBertPunctuation, Behavior::kIsolated);
     }
     if (const auto* const delimiter = std::get_if<CharDelimiterSplit>(&step_)) {
       if (delimiter->delimiter.empty()) return {};
@@ -312,4 +308,4 @@ class PreTokenizerChain {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_PRE_TOKENIZERS_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PRE_TOKENIZERS_H_

@@ -3,8 +3,8 @@
 // The steps before a text is split: Unicode's normal forms, lower case, replacements. Immutable; safe for concurrent
 // calls. Source: tokenizers/src/normalizers of github.com/huggingface/tokenizers.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_NORMALIZERS_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_NORMALIZERS_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_NORMALIZERS_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_NORMALIZERS_H_
 
 #include <cstddef>
 #include <string>
@@ -15,9 +15,10 @@
 
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
-#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
-#include "skald/tokenizers/detail/pipeline/patterns.h"
-#include "skald/tokenizers/detail/pipeline/precompiled_charsmap.h"
+#include "skald/tokenizers/detail/pipeline/steps/bert_characters.h"
+#include "skald/tokenizers/detail/pipeline/steps/byte_alphabet.h"
+#include "skald/tokenizers/detail/pipeline/steps/patterns.h"
+#include "skald/tokenizers/detail/pipeline/steps/precompiled_charsmap.h"
 #include "skald/tokenizers/detail/split_pattern.h"
 #include "skald/tokenizers/detail/unicode.h"
 #include "skald/tokenizers/tokenizer_spec.h"
@@ -71,12 +72,10 @@ inline bool IsChinese(char32_t c) {
 }
 
 inline Result<std::string> ApplyBert(const normalizer::Bert& bert, std::string text) {
-  const auto is_space = [](char32_t c) { return c == '\t' || c == '\n' || c == '\r' || IsWhiteSpace(c); };
   if (bert.clean_text) {
     std::string clean;
     ForEachCharacter(text, [&](char32_t c, std::string_view bytes) {
-      const bool is_control = c != '\t' && c != '\n' && c != '\r' && IsOther(c);
-      if (c != 0 && c != 0xFFFD && !is_control) clean += is_space(c) ? std::string_view(" ") : bytes;
+      if (!IsBertControl(c)) clean += IsWhiteSpace(c) ? std::string_view(" ") : bytes;
     });
     text = std::move(clean);
   }
@@ -93,7 +92,7 @@ inline Result<std::string> ApplyBert(const normalizer::Bert& bert, std::string t
   }
   if (bert.strip_accents.value_or(bert.lowercase)) {
     SKALD_ASSIGN(const auto apart, Normalize(NormalizationForm::kNfd, text));
-    text = Without(apart, [](char32_t c) { return IsCategory(c, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_MN); });
+    text = Without(apart, IsBertAccent);
   }
   return bert.lowercase ? LowerCase(text) : text;
 }
@@ -216,4 +215,4 @@ class NormalizerChain {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_NORMALIZERS_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_NORMALIZERS_H_

@@ -5,8 +5,8 @@
 // Source: Wu et al., "Google's Neural Machine Translation System", 2016; tokenizers/src/models/wordlevel and wordpiece
 // of github.com/huggingface/tokenizers.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_WORD_MODELS_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_WORD_MODELS_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_WORD_MODELS_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_WORD_MODELS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -19,8 +19,8 @@
 
 #include "skald/base/result.h"
 #include "skald/tokenizers/detail/byte_range.h"
-#include "skald/tokenizers/detail/pipeline/piece_model.h"
-#include "skald/tokenizers/detail/pipeline/prefix_trie.h"
+#include "skald/tokenizers/detail/pipeline/models/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/models/prefix_trie.h"
 #include "skald/tokenizers/detail/unicode.h"
 
 namespace skald::internal {
@@ -115,4 +115,4 @@ class WordPieceModel final : public PieceModel {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_WORD_MODELS_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_WORD_MODELS_H_

@@ -2,8 +2,8 @@
 //
 // The pieces of a vocabulary by id and by text, in flat tables. Immutable once built; safe for concurrent calls.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_TOKEN_TABLE_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_TOKEN_TABLE_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_TOKEN_TABLE_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_TOKEN_TABLE_H_
 
 #include <algorithm>
 #include <bit>
@@ -151,4 +151,4 @@ class TextIndex {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_TOKEN_TABLE_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_TOKEN_TABLE_H_

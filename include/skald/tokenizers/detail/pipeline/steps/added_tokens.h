@@ -3,8 +3,8 @@
 // Cuts added tokens out of a text: of all that begin at the leftmost place the longest. Immutable; safe for concurrent
 // calls. Source: tokenizers/src/tokenizer/added_vocabulary.rs of github.com/huggingface/tokenizers.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_ADDED_TOKENS_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_ADDED_TOKENS_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_ADDED_TOKENS_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_ADDED_TOKENS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 #include "skald/tokenizers/detail/byte_range.h"
 #include "skald/tokenizers/detail/marker_names.h"
-#include "skald/tokenizers/detail/pipeline/prefix_trie.h"
-#include "skald/tokenizers/detail/pipeline/token_table.h"
+#include "skald/tokenizers/detail/pipeline/models/prefix_trie.h"
+#include "skald/tokenizers/detail/pipeline/models/token_table.h"
 #include "skald/tokenizers/detail/unicode.h"
 #include "skald/tokenizers/tokenizer_engine.h"
 #include "skald/tokenizers/tokenizer_spec.h"
@@ -139,4 +139,4 @@ class AddedTokenFinder {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_ADDED_TOKENS_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_ADDED_TOKENS_H_

@@ -2,8 +2,8 @@
 //
 // Models turn the pieces of a text into ids. Implementations are immutable and safe for concurrent calls.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PIECE_MODEL_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_PIECE_MODEL_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_PIECE_MODEL_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_PIECE_MODEL_H_
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@
 #include "skald/base/result.h"
 #include "skald/base/text/marked_text.h"
 #include "skald/tokenizers/detail/byte_range.h"
-#include "skald/tokenizers/detail/pipeline/token_table.h"
+#include "skald/tokenizers/detail/pipeline/models/token_table.h"
 
 namespace skald::internal {
 
@@ -96,4 +96,4 @@ class BytePieces {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_PIECE_MODEL_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_PIECE_MODEL_H_

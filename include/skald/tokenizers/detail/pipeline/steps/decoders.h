@@ -5,8 +5,8 @@
 // DecodingState::Step. Immutable; safe for concurrent calls, each with a state of its own.
 // Source: tokenizers/src/decoders of github.com/huggingface/tokenizers.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_DECODERS_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_DECODERS_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_DECODERS_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_DECODERS_H_
 
 #include <cstddef>
 #include <iterator>
@@ -21,9 +21,9 @@
 
 #include "skald/base/result.h"
 #include "skald/base/text/utf8.h"
-#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
-#include "skald/tokenizers/detail/pipeline/patterns.h"
-#include "skald/tokenizers/detail/pipeline/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/models/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/steps/byte_alphabet.h"
+#include "skald/tokenizers/detail/pipeline/steps/patterns.h"
 #include "skald/tokenizers/detail/utf8_repair.h"
 #include "skald/tokenizers/tokenizer_engine.h"
 #include "skald/tokenizers/tokenizer_spec.h"
@@ -407,4 +407,4 @@ class DecoderChain {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_DECODERS_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_DECODERS_H_

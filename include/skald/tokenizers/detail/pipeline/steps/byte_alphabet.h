@@ -4,8 +4,8 @@
 // are themselves, the others are the letters from U+0100 on in their order ("\xC4\xA0", U+0120, is a space). Pure
 // functions, safe for concurrent calls. Source: the function bytes_to_unicode of GPT-2, github.com/openai/gpt-2.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_BYTE_ALPHABET_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_BYTE_ALPHABET_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_BYTE_ALPHABET_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_BYTE_ALPHABET_H_
 
 #include <algorithm>
 #include <array>
@@ -75,4 +75,4 @@ inline bool AppendLettersBytes(std::string_view letters, std::string& bytes) {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_BYTE_ALPHABET_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_BYTE_ALPHABET_H_

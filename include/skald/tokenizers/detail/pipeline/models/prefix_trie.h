@@ -3,8 +3,8 @@
 // Finds which texts of a list another text begins with, in one walk over its bytes. Flat: the children of a node lie
 // side by side, ordered by their byte. Immutable once built; safe for concurrent calls.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PREFIX_TRIE_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_PREFIX_TRIE_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_PREFIX_TRIE_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_PREFIX_TRIE_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -88,4 +88,4 @@ class PrefixTrie {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_PREFIX_TRIE_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_PREFIX_TRIE_H_

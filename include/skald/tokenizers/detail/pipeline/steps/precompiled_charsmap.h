@@ -5,8 +5,8 @@
 // Source: github.com/s-yata/darts-clone (the units of the trie); the crate spm_precompiled, whose habits count: a
 // grapheme of fewer than six bytes is replaced by what its shortest known beginning becomes.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_PRECOMPILED_CHARSMAP_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_PRECOMPILED_CHARSMAP_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PRECOMPILED_CHARSMAP_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PRECOMPILED_CHARSMAP_H_
 
 #include <utf8proc.h>
 
@@ -113,4 +113,4 @@ class PrecompiledCharsmap {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_PRECOMPILED_CHARSMAP_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_STEPS_PRECOMPILED_CHARSMAP_H_

@@ -4,8 +4,8 @@
 // each token it is known from the start whether merging its own letters gives it. Immutable; safe for concurrent calls.
 // Source: tokenizers/src/models/bpe of github.com/huggingface/tokenizers.
 
-#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_BPE_MODEL_H_
-#define SKALD_TOKENIZERS_DETAIL_PIPELINE_BPE_MODEL_H_
+#ifndef SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_BPE_MODEL_H_
+#define SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_BPE_MODEL_H_
 
 #include <algorithm>
 #include <array>
@@ -21,8 +21,8 @@
 
 #include "skald/base/result.h"
 #include "skald/tokenizers/detail/byte_range.h"
-#include "skald/tokenizers/detail/pipeline/merge_table.h"
-#include "skald/tokenizers/detail/pipeline/piece_model.h"
+#include "skald/tokenizers/detail/pipeline/models/merge_table.h"
+#include "skald/tokenizers/detail/pipeline/models/piece_model.h"
 #include "skald/tokenizers/detail/unicode.h"
 
 namespace skald::internal {
@@ -187,4 +187,4 @@ class BpeModel final : public PieceModel {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_BPE_MODEL_H_
+#endif  // SKALD_TOKENIZERS_DETAIL_PIPELINE_MODELS_BPE_MODEL_H_
