@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which layer decides a token? An observer looks at the residual stream before each block and asks the model's own head
-// what it would say if it ended there: the logit lens.
+// Which layer decides a token? A hook looks at the residual stream before each block and asks the model's own head what
+// it would say if it ended there: the logit lens.
 //
 //   build/release/examples/10_logit_lens [MODEL_FOLDER]
 
@@ -30,11 +30,11 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
   if (const auto bos = tokenizer.bos_id()) tokens.insert(tokens.begin(), *bos);
 
   std::vector<int32_t> says;  // what the model would say if it ended before block 0, 1, ...
-  const skald::Observer watch = [&](const skald::ResidualStream& stream) {
+  const auto watch = [&](const skald::HookRows& stream) {
     const auto logits = model.Logits(stream.row(stream.rows() - 1), *lens);
     if (logits) says.push_back(MostLikely((*logits)[0]));
   };
-  SKALD_ASSIGN(const auto logits, model.Forward(cache, tokens, *workspace, {.observer = watch}));
+  SKALD_ASSIGN(const auto logits, model.Forward(cache, tokens, *workspace, {.hooks = {{"stream.*", watch}}}));
 
   const int32_t token = MostLikely(logits);
   std::cout << prompt << " ...\n";

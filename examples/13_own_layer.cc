@@ -41,6 +41,8 @@ struct GatedLinearAttention {
     const auto w = static_cast<size_t>(width);
     return {.input = rows * 4 * w, .mixed = rows * w, .state = w * w};
   }
+  // Hooks may watch this, besides what every layer has (model/hooks.h).
+  std::vector<skald::LayerPlace> Places() const { return {{"mixed", static_cast<size_t>(width)}}; }
   void Run(const Weights& weights, const skald::LayerRun& run) const {
     const auto w = static_cast<size_t>(width), rows = run.rows.size();
     const Pieces<float*> scratch = run.scratch.As<Pieces>();
@@ -58,6 +60,7 @@ struct GatedLinearAttention {
         }
       }
     });
+    run.Watch("mixed", {scratch.mixed, w});
     run.ops.MatMul(weights.output, {scratch.mixed, w}, rows, {}, run.output);
   }
 };

@@ -13,6 +13,7 @@
 
 #include "conversation/drafting.h"
 #include "conversation/saved_state.h"
+#include "conversation/steering.h"
 #include "ranks/rank_job.h"
 #include "skald/base/ranks/agreement.h"
 #include "skald/open/conversation.h"
@@ -53,6 +54,13 @@ Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const 
   auto model = LoadProgramModel(info, LoadOptionsOf(options, info, bar));
   if (model && options.adapter) {
     if (auto used = (*model)->UseAdapter(*options.adapter); !used) model = Failure(used.error());
+  }
+  if (model && !options.steering.vectors.empty()) {
+    const auto vector = LoadSteering(options.steering, info.spec);
+    if (vector)
+      (*model)->Steer(*vector);
+    else
+      model = Failure(vector.error());
   }
   if (options.ranks != nullptr) {
     SKALD_TRY(ComputeOnRanks(options.ranks->ranks(), model));

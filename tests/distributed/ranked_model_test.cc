@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -125,14 +126,16 @@ TEST_CASE("what ranks cannot do is refused, and they go on") {
   CHECK(cache.size() == 3);
 }
 
-SKALD_LAW("what an observer on rank 0 makes of the stream all ranks go on with", small) {
+SKALD_LAW("what hooks on rank 0 make of rows all ranks go on with", small) {
   const std::vector<int32_t> tokens = RandomTokens(small, 1, 30);
   const std::vector<Want> wants(tokens.size(), Want::kLogits);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  const auto steer = [](const ResidualStream& stream) {
-    for (size_t i = 0; i < stream.rows(); ++i) stream.row(i)[stream.block % 3] += 0.5f;
+  const auto steer = [](const HookRows& rows) {
+    for (size_t i = 0; i < rows.rows(); ++i) rows.row(i)[rows.place.block % 3] += 0.5f;
   };
-  const ForwardOptions options = {.pass_tokens = 20, .observer = steer};
+  const ForwardOptions options = {
+      .pass_tokens = 20,
+      .hooks = {{"stream.*", steer}, {"*.input", steer}, {"*.output", steer}, {"*.added", steer}, {"logits", steer}}};
   const auto logits = [&](const auto& model, const std::shared_ptr<BlockPool>& pool) {
     KVCache cache = *CreateKVCache(pool);
     const auto outputs = model.Forward(Batch().Add(cache, tokens, wants), workspace, options);
@@ -148,19 +151,28 @@ SKALD_LAW("what an observer on rank 0 makes of the stream all ranks go on with",
   }
 }
 
-TEST_CASE("an observer that throws ends the step on all ranks, and they go on") {
+TEST_CASE("a hook that throws, fails or stops ends the step on all ranks, and they go on") {
   const LedRanks ranks(SmallModels()[0], 3, 5, kRuntime);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache(ranks.pool());
   const std::vector<int32_t> tokens = {1, 2, 3};
-  for (const size_t block : {0u, 1u}) {
-    const auto stop = [block](const ResidualStream& stream) {
-      if (stream.block == block) throw std::runtime_error("enough");
-    };
-    CheckError(ranks.model().Forward(cache, tokens, workspace, {.observer = stop}), ErrorCode::kFailedPrecondition,
+  const auto forward = [&](const char* place, const std::function<void(HookRows&)>& call) {
+    return ranks.model().Forward(cache, tokens, workspace, {.hooks = {{"stream.*", [](HookRows&) {}}, {place, call}}});
+  };
+  for (const char* const place :
+       {"stream.0", "stream.1", "block.0.input", "block.0.output", "block.0.added", "logits"}) {
+    CheckError(forward(place, [](HookRows&) { throw std::runtime_error("enough"); }), ErrorCode::kFailedPrecondition,
                "enough");
+    CheckError(forward(place, [](HookRows& rows) { rows.Fail("enough"); }), ErrorCode::kFailedPrecondition,
+               std::string("the hook at ") + place + ": enough");
+    const auto stopped = forward(place, [](HookRows& rows) { rows.Stop(); });
+    CHECK(stopped);
+    CHECK(stopped->empty());
     CHECK(cache.size() == 0);
   }
+  CheckError(forward("block.0.queries", [](HookRows&) {}), ErrorCode::kUnsupported,
+             "block.0.queries is inside a layer");
+  CheckError(forward("block.0.querys", [](HookRows&) {}), ErrorCode::kInvalidArgument, "block.0 has input, ");
   CHECK(ranks.model().Forward(cache, tokens, workspace));
 }
 

@@ -171,21 +171,20 @@ TEST_CASE("a drafter is told the rows of the places that it watches, each once")
   Listener listener({4, 1});
   const Drafted written = Write(model, &listener, 0.0f);
   REQUIRE(listener.told.size() == 3);
-  // The rows of the first text, as an observer of it alone sees them.
+  // The rows of the first text, as a hook in it alone sees them.
   std::vector<int32_t> text = RandomTokens(small, 0, 20);
   const std::vector<int32_t>& answer = written.endings.begin()->second.tokens;
   text.insert(text.end(), answer.begin(), answer.end() - 1);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = NewCache(small, {.kv_type = DType::kF32});
   std::vector<float> expected(text.size() * 2 * kDim);
-  const auto watch = [&](const ResidualStream& stream) {
-    if (stream.block != 1 && stream.block != 4) return;
+  const auto watch = [&](const HookRows& stream) {
     for (size_t i = 0; i < stream.rows(); ++i) {
-      const size_t at = (2 * i + (stream.block == 1 ? 1 : 0)) * kDim;
+      const size_t at = (2 * i + (stream.place.block == 1 ? 1 : 0)) * kDim;
       std::ranges::copy(stream.row(i), expected.begin() + static_cast<std::ptrdiff_t>(at));
     }
   };
-  REQUIRE(model.Forward(cache, text, workspace, {.observer = watch}));
+  REQUIRE(model.Forward(cache, text, workspace, {.hooks = {{StreamBefore(1), watch}, {StreamBefore(4), watch}}}));
   std::vector<float> told = listener.told.begin()->second;
   // The last token ends the text before its row is told.
   REQUIRE(told.size() >= expected.size() - 4 * kDim);

@@ -31,7 +31,7 @@ def main():
     adds = block("README.md", "cmake", "add_subdirectory(skald)")
     readme = " ".join((ROOT / "README.md").read_text().split())
     inside = re.search(r"a look inside .*?\((\S+README\.md)#a-look-inside\)", readme)
-    hook = block(inside[1] if inside else stop("README.md: expected a link to a look inside"), "cpp", ".observer")
+    hook = block(inside[1] if inside else stop("README.md: expected a link to a look inside"), "cpp", ".hooks")
     number = re.search(r"a Config, a hybrid and a layer of your own \(`(\d+)`", readme)
     examples = sorted((ROOT / "examples").glob(f"{number[1]}_*.cc")) if number else []
     if len(examples) != 1:

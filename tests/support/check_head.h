@@ -21,7 +21,7 @@
 
 namespace skald::testing {
 
-using Observe = std::function<void(const ResidualStream&)>;
+using Observe = std::function<void(const HookRows&)>;  // of the stream before each block and the head
 
 // Computes a text with a model, and returns the last block's output.
 inline std::vector<float> ComputeWatched(const AnyModel& model, const std::vector<int32_t>& tokens,
@@ -29,11 +29,13 @@ inline std::vector<float> ComputeWatched(const AnyModel& model, const std::vecto
   Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache(model.layout(), kExact);
   std::vector<float> rows;
-  const auto watch = [&](const ResidualStream& stream) {
+  const auto watch = [&](const HookRows& stream) {
     observe(stream);
-    if (stream.block == model.spec().blocks.size()) rows.assign(stream.values.begin(), stream.values.end());
+    if (stream.place.block == model.spec().blocks.size()) {
+      rows.assign(stream.values().begin(), stream.values().end());
+    }
   };
-  REQUIRE(model.Forward(cache, tokens, workspace, {.observer = watch}));
+  REQUIRE(model.Forward(cache, tokens, workspace, {.hooks = {{"stream.*", watch}}}));
   return rows;
 }
 
@@ -41,8 +43,8 @@ inline std::vector<float> ComputeWatched(const AnyModel& model, const std::vecto
 inline std::vector<float> RowsFor(const DraftHead& head, const AnyModel& model, const std::vector<int32_t>& tokens) {
   const auto dim = static_cast<size_t>(model.spec().model_dim);
   std::vector<float> rows(tokens.size() * head.row_floats());
-  ComputeWatched(model, tokens, [&](const ResidualStream& stream) {
-    const auto place = std::ranges::find(head.watches(), stream.block);
+  ComputeWatched(model, tokens, [&](const HookRows& stream) {
+    const auto place = std::ranges::find(head.watches(), stream.place.block);
     if (place == head.watches().end()) return;
     const size_t column = static_cast<size_t>(place - head.watches().begin()) * dim;
     for (size_t i = 0; i < stream.rows(); ++i) {
@@ -70,8 +72,8 @@ inline void CheckHead(const AnyModel& model, const DraftHead& head, const std::s
     const std::span<const float> known = std::span(rows).first(later.size() * head.row_floats());
     AlignedBuffer<float> inputs;
     REQUIRE(head.Inputs(later, known, DraftHead::From::kModel, workspace, inputs));
-    const std::vector<float> stream = ComputeWatched(head.body(), later, [&](const ResidualStream& before) {
-      if (before.block == head.entry()) std::copy_n(inputs.data(), before.values.size(), before.values.data());
+    const std::vector<float> stream = ComputeWatched(head.body(), later, [&](const HookRows& before) {
+      if (before.place.block == head.entry()) std::copy_n(inputs.data(), before.values().size(), before.data);
     });
     std::vector<float> logits;
     REQUIRE(head.Logits(stream, workspace, logits));

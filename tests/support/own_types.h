@@ -94,6 +94,7 @@ struct FadingMemory {
     const auto w = static_cast<size_t>(width);
     return {.input = rows * 2 * w, .mixed = rows * w, .memory = w};
   }
+  std::vector<LayerPlace> Places() const { return {{"mixed", static_cast<size_t>(width)}}; }
   void Run(const Weights& weights, const LayerRun& run) const {
     const auto w = static_cast<size_t>(width), rows = run.rows.size();
     const Pieces<float*> scratch = run.scratch.As<Pieces>();
@@ -107,6 +108,7 @@ struct FadingMemory {
       }
       std::ranges::copy(memory, scratch.mixed + row * w);
     });
+    run.Watch("mixed", {scratch.mixed, w});
     run.ops.MatMul(weights.output, {scratch.mixed, w}, rows, {}, run.output);
   }
 };

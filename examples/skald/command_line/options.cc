@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <limits>
@@ -84,6 +85,53 @@ void AddAdapterOption(CLI::App& command, Options& options) {
       .add_option("--adapter", options.adapter,
                   "LoRA adapter for the model: a folder of Hugging Face's\nPEFT, or a GGUF file")
       ->type_name("PATH")
+      ->group("Model");
+}
+
+// FILE or FILE:SCALE.
+std::pair<std::filesystem::path, float> ParseControlVector(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == text.npos) return {text, 1.0f};
+  const char* const number = text.c_str() + colon + 1;
+  char* end = nullptr;
+  const float scale = std::strtof(number, &end);
+  if (end == number || *end != '\0') return {text, 1.0f};  // a colon of the path
+  if (std::isfinite(scale)) return {text.substr(0, colon), scale};
+  throw CLI::ValidationError("--control-vector", "expected FILE or FILE:SCALE with a finite number, got " + text);
+}
+
+// N or FIRST-LAST.
+void ParseLayers(const std::string& text, SteeringOptions& steering) {
+  const size_t dash = std::min(text.find('-'), text.size());
+  const auto first = ParseNumber<uint64_t>(std::string_view(text).substr(0, dash));
+  const auto last = dash == text.size() ? first : ParseNumber<uint64_t>(std::string_view(text).substr(dash + 1));
+  if (!first || !last || *last < *first) {
+    throw CLI::ValidationError("--control-vector-layers", "expected N or FIRST-LAST, got " + text);
+  }
+  steering.first_layer = *first;
+  steering.last_layer = last;
+}
+
+void AddSteeringOptions(CLI::App& command, Options& options) {
+  SteeringOptions& steering = options.steering;
+  CLI::Option* const vectors =
+      command
+          .add_option_function<std::vector<std::string>>(
+              "--control-vector",
+              [&steering](const std::vector<std::string>& texts) {
+                for (const std::string& text : texts) steering.vectors.push_back(ParseControlVector(text));
+              },
+              "GGUF file with a control vector: what is added to the\nresidual stream, times SCALE (default: 1). "
+              "Repeatable")
+          ->type_name("FILE[:SCALE]")
+          ->type_size(1)
+          ->group("Model");
+  command
+      .add_option_function<std::string>(
+          "--control-vector-layers", [&steering](const std::string& text) { ParseLayers(text, steering); },
+          "Layers after which control vectors are added, counted from 0\n(default: all that the files have one for)")
+      ->needs(vectors)
+      ->type_name("FIRST-LAST")
       ->group("Model");
 }
 
@@ -308,6 +356,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddTextOptions(generate, options);
   AddModelOptions(generate, AddModelPath(generate, options), "none", options);
   AddAdapterOption(generate, options);
+  AddSteeringOptions(generate, options);
   generate.footer(kGenerateFooter);
 
   CLI::App& chat = *app.add_subcommand("chat", "Talk with a model")->alias("run");
@@ -332,6 +381,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddTemplateOptions(chat, /*has_tools=*/false, options);
   AddDraftOptions(chat, "Running", options.draft, nullptr);
   AddAdapterOption(chat, options);
+  AddSteeringOptions(chat, options);
   chat.footer(kChatFooter);
 
   for (CLI::App* command : {&generate, &chat}) {
@@ -367,6 +417,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddModelOptions(serve, AddServedModels(serve, options), "what the model suggests", options);
   AddTemplateOptions(serve, /*has_tools=*/true, options);
   AddServeOptions(serve, options);
+  AddSteeringOptions(serve, options);
   serve.add_option("--system", options.system, "What the model is told in chats that do not tell it anything")
       ->type_name("TEXT")
       ->group("Chats");

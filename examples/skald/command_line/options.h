@@ -122,6 +122,13 @@ struct ServeOptions {
   uint32_t grace_seconds = 30;                      // that answers have to end when the server shall
 };
 
+// Control vectors: they are added to the residual stream of the model.
+struct SteeringOptions {
+  std::vector<std::pair<std::filesystem::path, float>> vectors;  // files, and their scales
+  uint64_t first_layer = 0;
+  std::optional<uint64_t> last_layer;  // unset: the last one
+};
+
 // Texts that 'skald generate' writes with an engine.
 struct TextOptions {
   std::optional<std::filesystem::path> prompts;     // file with many, which are computed together
@@ -151,6 +158,7 @@ struct Options {
   std::optional<HubName> hub;  // the model by its name on the hub, instead; `model` is where it is, once it is located
   std::optional<std::filesystem::path> tokenizer;           // unset: the model's own
   std::optional<std::filesystem::path> adapter;             // unset: the model alone
+  SteeringOptions steering;                                 // nothing: the model as it is
   std::optional<std::string> chat_template;                 // a built-in; unset: none to generate, the model's to chat
   std::optional<std::filesystem::path> chat_template_file;  // in its place
   std::optional<std::string> tool_format;                   // of calls of tools; unset: as the template tells

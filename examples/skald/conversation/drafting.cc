@@ -99,6 +99,7 @@ Options OptionsOfDraft(const Options& options) {
   own.model = options.draft.model;
   own.draft = {};
   own.adapter.reset();
+  own.steering = {};
   return own;
 }
 

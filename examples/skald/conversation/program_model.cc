@@ -52,6 +52,14 @@ Result<Outputs> ProgramModel::Forward(const Batch& batch, Workspace& workspace) 
   return Forward(batch, workspace, options());
 }
 Result<Outputs> ProgramModel::Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
+  if (!hooks_.empty()) {
+    ForwardOptions steered = options;
+    steered.hooks.insert(steered.hooks.begin(), hooks_.begin(), hooks_.end());
+    return Compute(batch, workspace, steered);
+  }
+  return Compute(batch, workspace, options);
+}
+Result<Outputs> ProgramModel::Compute(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
   return ranked_ ? ranked_->Forward(batch, workspace, options) : model_.Forward(batch, workspace, options);
 }
 

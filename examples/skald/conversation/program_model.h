@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "model_files/known_models.h"
 #include "skald/base/numbers/numeric.h"
@@ -24,7 +25,9 @@
 #include "skald/distributed/ranked_model.h"
 #include "skald/layers/model_cost.h"
 #include "skald/model/any_model.h"
+#include "skald/model/control_vector.h"
 #include "skald/model/forward_options.h"
+#include "skald/model/hooks.h"
 #include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
 #include "skald/weights/adapters/adapter.h"
@@ -38,6 +41,9 @@ class ProgramModel {
 
   // From now on conversations are for the adapter at `path`. Errors: see OpenAdapter.
   Result<void> UseAdapter(const std::filesystem::path& path);
+
+  // From now on the directions are added to the residual stream of every row.
+  void Steer(const ControlVector& vector) { hooks_ = HooksOf(vector, spec()); }
 
   // From now on all ranks compute, where the weights are rank 0's; other ranks have nothing to call this for. Errors:
   // see RankedModel::Create.
@@ -60,11 +66,15 @@ class ProgramModel {
   const Adapter* chosen_adapter() const { return adapter_.digest == Sha256Digest{} ? nullptr : &adapter_; }
 
  private:
+  // On all ranks, if there are several, without hooks of its own.
+  Result<Outputs> Compute(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const;
+
   ForwardOptions options() const { return {.adapters = {&adapter_}}; }
 
   AnyModel model_;
   std::optional<RankedModel> ranked_;
   Adapter adapter_;
+  std::vector<Hook> hooks_;  // of all steps, before those of the caller's
 };
 
 // Loads an adapter for models of the spec, and what a rank adds of it. Errors: see LoadAdapter; kUnsupported in a

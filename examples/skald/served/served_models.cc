@@ -77,7 +77,8 @@ Result<std::vector<NamedPath>> PathsOf(const Options& options) {
   return models;
 }
 
-// The options for one of the models. Options on a model's text, adapters and what guesses tokens are the first one's.
+// The options for one of the models. Options on a model's text, adapters, control vectors and what guesses tokens are
+// the first one's.
 Options OptionsFor(const Options& options, const fs::path& path, bool is_first, uint64_t cache_bytes) {
   Options own = options;
   own.model = path;
@@ -88,6 +89,7 @@ Options OptionsFor(const Options& options, const fs::path& path, bool is_first, 
   own.chat_template_file.reset();
   own.tool_format.reset();
   own.serve.adapters.clear();
+  own.steering = {};
   own.draft = {};
   return own;
 }

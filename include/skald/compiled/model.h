@@ -6,9 +6,10 @@
 #define SKALD_COMPILED_MODEL_H_
 
 #include "skald/model/detail/any_model.h"
+#include "skald/model/detail/control_vector.h"
 #include "skald/model/detail/draft_head.h"
 #include "skald/model/detail/eagle_head.h"
-#include "skald/model/detail/forward_options.h"
+#include "skald/model/detail/hooks.h"
 #include "skald/model/detail/load.h"
 #include "skald/model/detail/load_any.h"
 #include "skald/model/detail/rank_memory.h"

@@ -34,9 +34,9 @@ struct PoolOrder {
 struct StepOrder {
   uint64_t pool = 0;
   uint32_t pass_tokens = 0;
-  uint32_t is_observed = 0;     ///< on rank 0, whose stream all have then
   std::vector<std::byte> plan;  ///< StepPlanToBytes
   std::vector<int32_t> tokens;  ///< of all its sequences
+  std::vector<char> hooked;     ///< places where rank 0 has hooks (PlacesOf)
 };
 
 /// Blocks of one group.

@@ -53,9 +53,9 @@ class RankedModel {
 
   /// As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of one pool of CreatePool. A
   /// failure, also of another rank, leaves every cache as it was, but for resume points that gave way to the batch's
-  /// tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. An observer's
-  /// changes of the stream are sent to all ranks, before each block. Further error: kInvalidArgument (a cache of
-  /// another pool, or caches of several).
+  /// tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. Hooks'
+  /// changes of rows are sent to all ranks; places inside layers, of which ranks have parts, are refused. Further
+  /// error: kInvalidArgument (a cache of another pool, or caches of several).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;
 
   /// One conversation, as AnyModel::Forward.

@@ -28,6 +28,7 @@
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/model/forward_options.h"
+#include "skald/model/hooks.h"
 #include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
 #include "skald/weights/adapters/adapter.h"
@@ -58,17 +59,23 @@ class AnyModel {
   /// Of caches for this model: of one rank's part of them where the weights are that.
   const CacheLayout& layout() const;
 
+  /// The places where hooks can be (ForwardOptions::hooks), in the order in which a pass comes by them. Live as long as
+  /// the model.
+  std::span<const Place> Places() const;
+
   /// Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
   /// batch; they live in `workspace` until its next use. It plans a step, executes it and commits it. A failure names
-  /// the sequence and leaves every cache as it was, resume points included; only what an executor or an observer throws
-  /// comes too late for those that gave way to the batch's tokens. Errors: those of Step::Plan and Step::Reserve;
-  /// kInvalidArgument (token id out of range, cache of another layout, or for an adapter that
-  /// ForwardOptions::adapters lacks or that is for another model), kResourceExhausted (no memory for the
-  /// activations), kFailedPrecondition (a model or workspace that was moved from, a workspace that another call is
-  /// using, a pool without bytes, an executor or observer that threw).
+  /// the sequence and leaves every cache as it was, resume points included; only what an executor or a hook throws or
+  /// says comes too late for those that gave way to the batch's tokens. A hook may end the step: then the outputs are
+  /// stopped(), and caches are left likewise. Errors: those of Step::Plan and Step::Reserve; kInvalidArgument (token id
+  /// out of range, cache of another layout, or for an adapter that ForwardOptions::adapters lacks or that is for
+  /// another model, a hook at a place that the model has not), kUnsupported (a hook inside a layer that ranks compute),
+  /// kResourceExhausted (no memory for the activations), kFailedPrecondition (a model or workspace that was moved from,
+  /// a workspace that another call is using, a pool without bytes, an executor or hook that threw or failed).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;
 
-  /// One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
+  /// One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows;
+  /// none where a hook ended the step.
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace,
                                          const ForwardOptions& options = {}) const;
 
@@ -85,9 +92,9 @@ class AnyModel {
   Result<Outputs> Execute(const StepPlan& plan, std::span<const int32_t> tokens, BlockPool& pool, Workspace& workspace,
                           const ForwardOptions& options = {}) const;
 
-  /// Returns the logits that the head makes of rows of the residual stream, [rows, model_dim] as an observer sees them:
-  /// an output for each row. For rows before the head they are those of Forward, bit for bit; for rows before an
-  /// earlier block they are those of a model that ends there (logit lens). Inside an observer it takes another
+  /// Returns the logits that the head makes of rows of the residual stream, [rows, model_dim] as hooks see them: an
+  /// output for each row. For rows before the head they are those of Forward, bit for bit; for rows before an
+  /// earlier block they are those of a model that ends there (logit lens). Inside a hook it takes another
   /// workspace. `ranks` as in ForwardOptions. Errors: kInvalidArgument where the floats are not whole rows, else as
   /// Forward.
   Result<Outputs> Logits(std::span<const float> residual, Workspace& workspace,

@@ -15,6 +15,17 @@ namespace skald {
 /// memory is the Workspace's: valid until its next call.
 class Outputs {
  public:
+  Outputs() = default;
+  /// Those of a step that a hook ended: none.
+  static Outputs Stopped() {
+    Outputs outputs;
+    outputs.stopped_ = true;
+    return outputs;
+  }
+
+  /// Whether a hook ended the step (HookRows::Stop). Then there are no outputs, and no cache has changed.
+  bool stopped() const { return stopped_; }
+
   /// Number of outputs.
   size_t size() const { return rows_.size(); }
 
@@ -28,6 +39,7 @@ class Outputs {
 
  private:
   std::vector<std::span<const float>> rows_;
+  bool stopped_ = false;
 };
 
 }  // namespace skald

@@ -23,7 +23,7 @@
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/distributed/detail/handshake.h"
-#include "skald/distributed/detail/rank_observers.h"
+#include "skald/distributed/detail/rank_hooks.h"
 #include "skald/distributed/partitioned_state.h"
 #include "skald/distributed/rank_messages.h"
 #include "skald/distributed/rank_pool.h"
@@ -91,10 +91,12 @@ class Follower {
 
   Result<void> Compute(const StepOrder& order) {
     BlockPool& pool = *pools_.at(order.pool).blocks;
-    ObservedRanks observed(ranks_);
-    const CommunicatorRef ranks(observed);
-    ForwardOptions options = {.pass_tokens = order.pass_tokens, .adapters = adapters_, .ranks = &ranks};
-    if (order.is_observed != 0) options.observer = observed.observer();
+    HookedRanks hooked(ranks_);
+    const CommunicatorRef ranks(hooked);
+    const ForwardOptions options = {.pass_tokens = order.pass_tokens,
+                                    .hooks = hooked.HooksAt(order.hooked),
+                                    .adapters = adapters_,
+                                    .ranks = &ranks};
     const auto plan = StepPlanFromBytes(order.plan, pool);
     if (!plan) {
       static_cast<void>(Agree(ranks_, plan));

@@ -36,9 +36,9 @@ SKALD_INLINE std::vector<std::byte> BytesOf(const StepOrder& order) {
   writer.Put(RankOrder::kStep);
   writer.Put(order.pool);
   writer.Put(order.pass_tokens);
-  writer.Put(order.is_observed);
   writer.PutList(std::span(order.plan));
   writer.PutList(std::span(order.tokens));
+  writer.PutList(std::span(order.hooked));
   return writer.bytes();
 }
 
@@ -62,9 +62,9 @@ SKALD_INLINE StepOrder GetStepOrder(ByteReader& reader) {
   StepOrder order;
   order.pool = reader.Get<uint64_t>();
   order.pass_tokens = reader.Get<uint32_t>();
-  order.is_observed = reader.Get<uint32_t>();
   order.plan = reader.GetList<std::byte>();
   order.tokens = reader.GetList<int32_t>();
+  order.hooked = reader.GetList<char>();
   return order;
 }
 

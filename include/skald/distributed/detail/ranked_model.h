@@ -18,7 +18,7 @@
 #include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/distributed/detail/handshake.h"
-#include "skald/distributed/detail/rank_observers.h"
+#include "skald/distributed/detail/rank_hooks.h"
 #include "skald/distributed/machine_share.h"
 #include "skald/distributed/rank_messages.h"
 
@@ -63,16 +63,16 @@ SKALD_INLINE Result<Outputs> RankedModel::Forward(const Batch& batch, Workspace&
     }
     SKALD_TRY(step.Reserve());
     SKALD_ASSIGN(const auto plan, StepPlanToBytes(step.plan()));
-    internal::StepOrder order = {peers->number(), options.pass_tokens, options.observer != nullptr, plan, {}};
+    internal::StepOrder order = {peers->number(), options.pass_tokens, plan, {}, internal::PlacesOf(options.hooks)};
     for (const StepRequest& request : batch.requests()) {
       order.tokens.insert(order.tokens.end(), request.tokens.begin(), request.tokens.end());
     }
     SKALD_TRY(lead_->Give(internal::BytesOf(order)));
     ForwardOptions own = options;
     own.ranks = &lead_->ranks();
-    if (options.observer) own.observer = internal::ShownToAll(options.observer, lead_->ranks());
+    own.hooks = internal::ShownToAll(options.hooks, lead_->ranks());
     auto outputs = model_->Execute(step.plan(), order.tokens, pool, workspace, own);
-    if (outputs) step.Commit();
+    if (outputs && !outputs->stopped()) step.Commit();
     return outputs;
   });
 }
@@ -81,6 +81,7 @@ SKALD_INLINE Result<std::span<const float>> RankedModel::Forward(KVCache& cache,
                                                                  Workspace& workspace,
                                                                  const ForwardOptions& options) const {
   SKALD_ASSIGN(auto outputs, Forward(Batch().Add(cache, tokens), workspace, options));
+  if (outputs.stopped()) return std::span<const float>();
   return outputs[0];
 }
 

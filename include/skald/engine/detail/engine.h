@@ -246,11 +246,10 @@ SKALD_INLINE Result<uint64_t> Engine::Compute(std::vector<Row>& rows) {
       const bool is_read = MostDrafts(*row.sequence) > 0 && !row.sequence->request().embedding;
       watched_.Add(row.sequence->id(), row.begin, is_read ? row.ids.size() : 0);
     }
+    ForwardOptions forward = {.pass_tokens = std::max(options_.step_tokens, 1u), .adapters = options_.adapters};
+    watched_.AddHooks(forward.hooks);
     const double begin = options_.clock();
-    auto outputs = model_.Forward(batch, *workspace_,
-                                  {.pass_tokens = std::max(options_.step_tokens, 1u),
-                                   .observer = watched_.MakeObserver(),
-                                   .adapters = options_.adapters});
+    auto outputs = model_.Forward(batch, *workspace_, forward);
     if (outputs) {
       Take(rows, *outputs, work.rows);
       cost_.Observe(work, options_.clock() - begin);  // with drawing, which costs as much where a model is small

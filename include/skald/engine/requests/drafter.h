@@ -42,9 +42,9 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
 
-  /// The places of the residual stream that DraftTask::rows are of: numbers of blocks as in ResidualStream::block. The
-  /// same on each call. Without any nothing is read, and nothing is kept. A step's rows are told once, in the order of
-  /// their positions. Some may be missing, where a text began with what was computed before.
+  /// The places of the residual stream that DraftTask::rows are of: numbers of the blocks that read it there
+  /// (StreamBefore). The same on each call. Without any nothing is read, and nothing is kept. A step's rows are told
+  /// once, in the order of their positions. Some may be missing, where a text began with what was computed before.
   virtual std::span<const size_t> Watches() const { return {}; }
 
   /// More guesses of a text are hardly ever right.

@@ -37,7 +37,7 @@ class ModelRef {
           return static_cast<const M*>(m)->Forward(batch, workspace, options);
         }) {}
 
-  /// Safe for concurrent calls with a workspace each.
+  /// Safe for concurrent calls with a workspace each. A step that a hook of the model ends is kFailedPrecondition here.
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const;
 
   /// Elements of a row of logits.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "skald/engine/requests/drafter.h"
-#include "skald/model/forward_options.h"
+#include "skald/model/hooks.h"
 
 namespace skald {
 
@@ -26,8 +26,8 @@ class WatchedRows {
   /// is to read them. Throws std::bad_alloc.
   void Add(uint64_t sequence, uint32_t begin, size_t rows);
 
-  /// The observer of the step; empty if nothing is watched. This must outlive its calls.
-  Observer MakeObserver();
+  /// Adds the hooks of the step; none if nothing is watched. This must outlive their calls. Throws std::bad_alloc.
+  void AddHooks(std::vector<Hook>& hooks);
 
   /// Only rows before position `end` are of tokens that the text kept.
   void Keep(uint64_t sequence, uint32_t end);
@@ -42,7 +42,7 @@ class WatchedRows {
     size_t first, rows;  ///< of values_
   };
 
-  void Copy(const ResidualStream& stream);
+  void Copy(const HookRows& stream);
 
   std::vector<size_t> places_;
   std::vector<Text> texts_;  ///< of the batch, in its order

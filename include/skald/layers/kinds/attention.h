@@ -58,7 +58,7 @@ struct Attention {
   float query_growth = 0.0f;
   int query_growth_context = 0;  ///< see query_growth
   /// RoPE turns neighbours in each head, not elements half of rotary_dim apart. Loading moves neighbours apart, so it
-  /// computes the same, and what observers see of queries and keys is in that order.
+  /// computes the same, and what hooks see of queries and keys is in that order.
   bool interleaved_rope = false;
   bool norm_after_rope = false;  ///< head_norm is after RoPE, not before it
 
@@ -167,6 +167,9 @@ struct Attention {
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
+
   void Run(const Weights& weights, const LayerRun& run) const;
 
  private:
@@ -210,6 +213,9 @@ struct Attention {
   void Rotate(const LayerRun& run, Rows qkv) const;
 
   void Store(const LayerRun& run, Rows keys, Rows values) const;
+
+  /// Shows queries and keys, turned or not.
+  void WatchQueriesAndKeys(const LayerRun& run, Rows queries, Rows keys, bool turned) const;
 
   void Attend(const Weights& weights, const LayerRun& run, Rows queries, float* mixed) const;
 };

@@ -14,6 +14,7 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/text/fixed_text.h"
 #include "skald/layers/kinds/columns.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -80,6 +81,12 @@ struct FeedForwardWith {
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {.between = rows * static_cast<size_t>(width)};
+  }
+
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const {
+    const auto hidden = static_cast<size_t>(width);
+    return {{"up", hidden}, {"activations", hidden}};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {

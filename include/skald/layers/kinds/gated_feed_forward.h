@@ -16,6 +16,7 @@
 #include "skald/base/text/fixed_text.h"
 #include "skald/base/visit_unless.h"
 #include "skald/layers/kinds/columns.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -85,6 +86,12 @@ struct GatedFeedForwardWith {
   Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     const auto hidden = static_cast<size_t>(width);
     return {.gate_up = rows * 2 * hidden, .gated = RoundUp(rows, kRowBlock) * hidden};
+  }
+
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const {
+    const auto hidden = static_cast<size_t>(width);
+    return {{"gates", hidden}, {"up", hidden}, {"activations", hidden}};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {

@@ -23,6 +23,7 @@
 #include "skald/layers/kinds/query_growth.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/rows.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -121,6 +122,9 @@ struct LatentAttention {
     T values;      ///< [rows, heads * value_dim]
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

@@ -144,6 +144,9 @@ struct MixtureOfExperts {
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
 
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
+
   void Run(const Weights& weights, const LayerRun& run) const;
 
   /// The same where the router reads other rows than the experts, [rows, model_dim], and the weight of each chosen

@@ -67,6 +67,9 @@ struct NormedFeedForward {
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
 
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
+
   void Run(const Weights& weights, const LayerRun& run) const;
 
  private:

@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "skald/base/numbers/activation.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -50,6 +52,9 @@ struct PerLayerInput {
     T gated;  ///< what the gate lets through, [rows, width]
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
+
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 };

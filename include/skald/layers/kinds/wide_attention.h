@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/attention.h"
@@ -83,6 +84,9 @@ struct WideAttention {
     T both;                             ///< rows side by side, [rows, width + model_dim]
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
+
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 };

@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/operations.h"
+#include "skald/layers/run/place_watcher.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/run/scratch.h"
 
@@ -86,16 +88,24 @@ void KeepInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 
 void TakeInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0);
 
 struct LayerRun {
-  Operations& ops;       ///< the arithmetic, with its threads and adapters
-  Scratch& scratch;      ///< the pieces of memory that ScratchFloats asked for
-  const PassRows& rows;  ///< of the pass
-  size_t model_dim;      ///< width of the residual stream
-  Rows input;            ///< [rows, model_dim], normalised; to be left as it is
-  Rows output;           ///< [rows, model_dim], to be written whole
-  LayerCache cache;      ///< of layers that keep keys and values
-  LayerState state;      ///< of layers that keep a fixed number of floats
-  Rows per_layer;        ///< [rows, per_layer_dim], of models whose embeddings give each layer something
-  Rows carried;          ///< [rows, carried width], in models whose layers give rows to later ones
+  Operations& ops;                  ///< the arithmetic, with its threads and adapters
+  Scratch& scratch;                 ///< the pieces of memory that ScratchFloats asked for
+  const PassRows& rows;             ///< of the pass
+  size_t model_dim;                 ///< width of the residual stream
+  Rows input;                       ///< [rows, model_dim], normalised; to be left as it is
+  Rows output;                      ///< [rows, model_dim], to be written whole
+  LayerCache cache;                 ///< of layers that keep keys and values
+  LayerState state;                 ///< of layers that keep a fixed number of floats
+  Rows per_layer;                   ///< [rows, per_layer_dim], of models whose embeddings give each layer something
+  Rows carried;                     ///< [rows, carried width], in models whose layers give rows to later ones
+  PlaceWatcher* watcher = nullptr;  ///< of the places inside the layer; null if none is watched
+
+  /// Shows the values of all rows at a place inside the layer (Layer::Places), to go on with what comes back.
+  void Watch(std::string_view place, Rows values) const {
+    if (watcher != nullptr) watcher->Show(place, values);
+  }
+  /// Whether a hook is at the place: for values that are made only then.
+  bool IsWatched(std::string_view place) const { return watcher != nullptr && watcher->IsWatched(place); }
 };
 
 }  // namespace skald

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
@@ -58,6 +59,8 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 ///   OfRank(share)              instead, where more differs in a rank's part than these sizes
 /// and, if it is so partitioned with a fixed number of floats as its state,
 ///   AxesOfState()              the axes of these floats (StateAxes), from which State() follows (FloatsOf)
+/// and, if callers of Forward may see what it computes on the way (model/hooks.h),
+///   Places()                   where, in the order in which Run shows them (LayerRun::Watch, one call for each)
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {
@@ -99,6 +102,18 @@ concept CarriesRows = Layer<L> && requires(const L& layer) {
 template <class L>
 concept KeepsItsInput = Layer<L> && requires(const L& layer) {
   { layer.InputDim() } -> std::same_as<int>;
+};
+
+/// A place inside a layer. Its values are rows of the pass, [rows, parts * part_cols].
+struct LayerPlace {
+  std::string_view name;   ///< alive for good
+  size_t part_cols;        ///< floats of a part; 0: one for each position (PlaceWatcher::ShowSome)
+  size_t parts = 1;        ///< heads, say, side by side in a row
+  bool may_change = true;  ///< whether Run goes on with what comes back
+};
+template <class L>
+concept HasPlaces = Layer<L> && requires(const L& layer) {
+  { layer.Places() } -> std::same_as<std::vector<LayerPlace>>;
 };
 
 template <class L>
@@ -163,6 +178,7 @@ struct LayerInterface : ComponentInterface {
   constexpr virtual StateAxes AxesOfState() const = 0;
   virtual void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const = 0;
   virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
+  virtual std::vector<LayerPlace> Places() const = 0;
 };
 
 template <Layer L>
@@ -220,6 +236,12 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
   void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const override {
     component.ListParameters(static_cast<WeightsOf<L>&>(weights).weights, model_dim, list);
   }
+  std::vector<LayerPlace> Places() const override {
+    if constexpr (HasPlaces<L>)
+      return component.Places();
+    else
+      return {};
+  }
 };
 
 }  // namespace internal
@@ -261,6 +283,9 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 
   /// Lists the parameters in `weights`, which MakeWeights made.
   void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const;
+
+  /// The places inside it that callers of Forward may watch; none for layers that say nothing of them.
+  std::vector<LayerPlace> Places() const { return held_->Places(); }
 
  private:
   constexpr explicit LayerSpec(const internal::LayerInterface* held) : ComponentSpec(held) {}

@@ -33,7 +33,9 @@
 #include "skald/layers/run/scratch.h"
 #include "skald/layers/spec/component.h"
 #include "skald/model/detail/forward.h"
+#include "skald/model/detail/model_places.h"
 #include "skald/model/detail/output_head.h"
+#include "skald/model/detail/watched_places.h"
 #include "skald/model/rotation.h"
 #include "skald/weights/parameters.h"
 
@@ -55,6 +57,7 @@ SKALD_INLINE AnyModel::AnyModel(std::string name, ModelWeights weights, const st
     }
   }
   ListMatrices();
+  tables_->places = ModelPlaces(weights_.spec);
 }
 
 SKALD_INLINE AnyModel::AnyModel(AnyModel&&) noexcept = default;
@@ -64,6 +67,11 @@ SKALD_INLINE AnyModel::~AnyModel() = default;
 SKALD_INLINE const CacheLayout& AnyModel::layout() const {
   static const CacheLayout kNone;
   return tables_ == nullptr ? kNone : tables_->layout;  // a model that was moved from has none
+}
+
+SKALD_INLINE std::span<const Place> AnyModel::Places() const {
+  if (tables_ == nullptr) return {};
+  return tables_->places.all();
 }
 
 SKALD_INLINE Result<Outputs> AnyModel::Forward(const Batch& batch, Workspace& workspace,
@@ -83,6 +91,7 @@ SKALD_INLINE Result<Outputs> AnyModel::Forward(const Batch& batch, Workspace& wo
       return made;
     });
     SKALD_TRY(Run(pass, options.ranks));
+    if ((*pass)->stopped()) return Outputs::Stopped();
     step->Commit();
     return outputs;
   });
@@ -92,6 +101,7 @@ SKALD_INLINE Result<std::span<const float>> AnyModel::Forward(KVCache& cache, st
                                                               Workspace& workspace,
                                                               const ForwardOptions& options) const {
   SKALD_ASSIGN(auto outputs, Forward(Batch().Add(cache, tokens), workspace, options));
+  if (outputs.stopped()) return std::span<const float>();
   return outputs[0];
 }
 
@@ -110,6 +120,7 @@ SKALD_INLINE Result<Outputs> AnyModel::Execute(const StepPlan& plan, std::span<c
       return made;
     });
     SKALD_TRY(Run(pass, options.ranks));
+    if ((*pass)->stopped()) return Outputs::Stopped();
     return outputs;
   });
 }
@@ -192,8 +203,9 @@ SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(const StepP
                                                                      Workspace& workspace,
                                                                      const ForwardOptions& options) const {
   SKALD_ASSIGN(const auto adapters, AdaptersOf(plan, options.adapters));
-  return std::make_unique<ForwardPass>(weights_, *tables_, plan, std::move(tokens), pools, workspace, options,
-                                       adapters);
+  SKALD_ASSIGN(auto watched, WatchedPlaces::Find(tables_->places, options.hooks, weights_.share.ranks));
+  return std::make_unique<ForwardPass>(weights_, *tables_, plan, std::move(tokens), pools, workspace, options, adapters,
+                                       std::move(watched));
 }
 
 SKALD_INLINE Result<void> AnyModel::Run(const Result<std::unique_ptr<ForwardPass>>& pass,

@@ -2,7 +2,7 @@
 //
 // ForwardPass: computes a planned step, pass by pass, from the tokens to the outputs. Reads the weights, writes the
 // step's blocks and the workspace; publishing the step is the caller's business. All memory that it needs is there once
-// it is made, before the step takes its blocks: nothing but an executor that throws can stop it then.
+// it is made, before the step takes its blocks: nothing but hooks, and an executor that throws, can stop it then.
 
 #ifndef SKALD_MODEL_DETAIL_FORWARD_H_
 #define SKALD_MODEL_DETAIL_FORWARD_H_
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/result.h"
 #include "skald/base/threads/parallel.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/layout/layout.h"
@@ -29,12 +30,14 @@
 #include "skald/layers/run/operations.h"
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/spec/layer_spec.h"
+#include "skald/model/detail/model_places.h"
 #include "skald/model/detail/output_head.h"
 #include "skald/model/detail/per_layer_inputs.h"
 #include "skald/model/detail/step_blocks.h"
 #include "skald/model/detail/step_replays.h"
 #include "skald/model/detail/step_states.h"
 #include "skald/model/detail/wanted_rows.h"
+#include "skald/model/detail/watched_places.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/rotation.h"
 #include "skald/model/workspace.h"
@@ -59,6 +62,7 @@ struct ModelTables {
   // The matrices of all layers, by which activations are multiplied.
   std::vector<const Matrix*> matrices;
   MatrixNumbers numbers;  // of these
+  ModelPlaces places;     // where hooks can be
   // Block-diagonal ones, and the columns of the activations.
   std::vector<std::pair<const std::vector<Matrix>*, size_t>> block_matrices;
 
@@ -79,10 +83,12 @@ class ForwardPass {
  public:
   // `tokens[s]` are those of the plan's sequence s, and `pools`, which are of one layout of the model, the pools that
   // its numbers refer to; blocks need not be there yet. `adapters[s]` is that of sequence s or null; none at all where
-  // no sequence has one. All that is referred to must outlive this object.
+  // no sequence has one. `watched` are the places that have hooks, or null. All that is referred to must outlive this
+  // object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
               std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
-              const ForwardOptions& options, std::span<const Adapter* const> adapters)
+              const ForwardOptions& options, std::span<const Adapter* const> adapters,
+              std::unique_ptr<WatchedPlaces> watched)
       : weights_(weights),
         spec_(weights.spec),
         tables_(tables),
@@ -90,7 +96,7 @@ class ForwardPass {
         tokens_(std::move(tokens)),
         pools_(PoolsOf(plan, pools)),
         rotations_(tables.RotationsOf(*pools_.front())->of_groups),
-        observer_(options.observer),
+        watched_(std::move(watched)),
         act_(workspace.activations),
         outputs_(workspace.outputs),
         adapted_(MakeAdaptedRows(tables, adapters, plan, act_.adapters)),
@@ -107,7 +113,7 @@ class ForwardPass {
   }
 
   // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
-  // Fails only where ranks do not answer.
+  // Fails only where ranks do not answer, or a hook says so.
   Result<void> Run() {
     blocks_.Prepare(rotations_, ops_.executor());
     states_.Prepare();
@@ -119,15 +125,23 @@ class ForwardPass {
       if (adapted_ != nullptr) adapted_->BeginPass(wanted_.rows.sequences);
       blocks_.BeginPass(pass);
       states_.BeginPass(pass);
+      if (watched_ != nullptr) watched_->BeginPass(wanted_.rows);
       RunBlocks(wanted_.rows);
+      if (!goes_on()) break;
       head_.Logits(act_.hidden.data(), wanted_.logit_rows, act_.normed.data(), logits);
       head_.Normalize(act_.hidden.data(), wanted_.hidden_rows, hidden);
+      if (watched_ != nullptr) {
+        watched_->ShowRows(tables_.places.logits(), wanted_.logit_rows, {logits, head_.vocab_size()});
+      }
+      if (!goes_on()) break;
       logits += wanted_.logit_rows.size() * head_.vocab_size();
       hidden += wanted_.hidden_rows.size() * model_dim();
-      if (!ops_.status()) break;
     }
-    return ops_.status();
+    return watched_ != nullptr && !watched_->status() ? watched_->status() : ops_.status();
   }
+
+  // Whether a hook has ended the step.
+  bool stopped() const { return watched_ != nullptr && watched_->stops(); }
 
  private:
   // [sequences]
@@ -200,35 +214,51 @@ class ForwardPass {
       spec_.embedding_norm->Run(weights_.embedding_norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.hidden));
     }
     per_layer_.Compute(rows, Stream(act_.hidden), act_);
-    size_t layer = 0;
-    for (size_t b = 0; b < spec_.blocks.size() && ops_.status(); ++b) {
-      const Block& block = spec_.blocks[b];
-      const BlockWeights& weights = weights_.blocks[b];
-      if (observer_) Observe(b, rows);
-      const Rows input = Stream(block.norm ? act_.normed : act_.hidden);
-      if (block.norm) block.norm->Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), input);
-      for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
-        AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
-        LayerRun run = RunOf(tables_.slots[layer], rows, input, Stream(output));
-        if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
-        if (!is_replayed_) Replay(layer, *weights.layers[i], run);
-        tables_.functions[layer].run(tables_.layers[layer], *weights.layers[i], run);
-        if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
-      }
-      if (block.post_norm) {
-        const Rows output = Stream(act_.block_output);
-        block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
-      }
-      const size_t size = rows.size() * model_dim();
-      if (block.residual_multiplier != 1.0f) ops_.Scale(act_.block_output.data(), size, block.residual_multiplier);
-      const bool waits = b + 1 < spec_.blocks.size() && spec_.blocks[b + 1].beside_previous;
-      if (waits) std::copy_n(act_.block_output.data(), size, act_.waiting.data());
-      if (block.beside_previous) ops_.Add(act_.hidden.data(), act_.waiting.data(), size);
-      if (!waits) ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
-      if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
+    size_t layer = 0;  // of all blocks, in order
+    for (size_t b = 0; b < spec_.blocks.size() && goes_on(); ++b) {
+      RunBlock(b, layer, rows);
+      layer += spec_.blocks[b].layers.size();
     }
     is_replayed_ = true;
-    if (observer_) Observe(spec_.blocks.size(), rows);
+    if (goes_on()) Show(tables_.places.last_stream(), act_.hidden);
+  }
+
+  // `layer` is the number of its first one.
+  void RunBlock(size_t b, size_t layer, const PassRows& rows) {
+    const Block& block = spec_.blocks[b];
+    const BlockWeights& weights = weights_.blocks[b];
+    const ModelPlaces::OfBlock& places = tables_.places.block(b);
+    if (!Show(places.stream, act_.hidden)) return;
+    const Rows input = Stream(block.norm ? act_.normed : act_.hidden);
+    if (block.norm) block.norm->Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), input);
+    if (!ShowInput(places.input, input)) return;
+    for (size_t i = 0; i < block.layers.size(); ++i) {
+      AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
+      LayerRun run = RunOf(tables_.slots[layer + i], rows, input, Stream(output));
+      if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
+      RunLayer(layer + i, *weights.layers[i], run);
+      if (!goes_on() || !Show(tables_.places.layer(layer + i).output, output)) return;
+      if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
+    }
+    if (block.post_norm) {
+      const Rows output = Stream(act_.block_output);
+      block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
+    }
+    const size_t size = rows.size() * model_dim();
+    if (block.residual_multiplier != 1.0f) ops_.Scale(act_.block_output.data(), size, block.residual_multiplier);
+    if (!Show(places.added, act_.block_output)) return;
+    const bool waits = b + 1 < spec_.blocks.size() && spec_.blocks[b + 1].beside_previous;
+    if (waits) std::copy_n(act_.block_output.data(), size, act_.waiting.data());
+    if (block.beside_previous) ops_.Add(act_.hidden.data(), act_.waiting.data(), size);
+    if (!waits) ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
+    if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
+  }
+
+  void RunLayer(size_t layer, const LayerWeights& weights, LayerRun run) {
+    if (!is_replayed_) Replay(layer, weights, run);
+    if (watched_ != nullptr) run.watcher = watched_->InLayer(layer);
+    tables_.functions[layer].run(tables_.layers[layer], weights, run);
+    if (watched_ != nullptr) ShowState(layer, run.state);
   }
 
   // Brings the states of one layer up to date, just before it reads them; as `run` but for its state.
@@ -242,13 +272,34 @@ class ForwardPass {
     }
   }
 
-  void Observe(size_t block, const PassRows& rows) {
-    observer_({.block = block,
-               .layer = block < spec_.blocks.size() ? spec_.blocks[block].number : NumLayers(spec_),
-               .tokens = rows.tokens,
-               .positions = rows.positions,
-               .sequences = rows.sequences,
-               .values = {act_.hidden.data(), rows.size() * model_dim()}});
+  // Whether neither ranks nor hooks have ended the step.
+  bool goes_on() const { return ops_.status() && (watched_ == nullptr || watched_->goes_on()); }
+
+  // Shows rows of the model's width at a place. Returns whether the step goes on.
+  bool Show(size_t place, AlignedBuffer<float>& values) {
+    if (watched_ == nullptr) return true;
+    watched_->ShowAll(place, Stream(values));
+    return watched_->goes_on();
+  }
+
+  // Hooks see a copy of the stream where that is what layers read.
+  bool ShowInput(size_t place, Rows input) {
+    if (watched_ == nullptr || !watched_->Has(place)) return true;
+    if (input.data == act_.hidden.data()) {
+      ops_.Copy(input, wanted_.rows.size(), model_dim(), Stream(act_.normed));
+    }
+    return Show(place, act_.normed);
+  }
+
+  // Of each sequence, after its last row.
+  void ShowState(size_t layer, const LayerState& state) {
+    const size_t place = tables_.places.layer(layer).state;
+    if (!watched_->Has(place)) return;
+    for (const RecurrentRun& run : state.runs) {
+      const uint32_t last[] = {static_cast<uint32_t>(run.row_end - 1)};
+      std::byte* const block = run.outputs[run.num_outputs - 1].block + state.offset;
+      watched_->ShowRows(place, last, {reinterpret_cast<float*>(block), tables_.places.all()[place].part_cols});
+    }
   }
 
   LayerRun RunOf(const std::optional<LayerSlot>& slot, const PassRows& rows, Rows input, Rows output) {
@@ -302,7 +353,7 @@ class ForwardPass {
   const std::vector<std::span<const int32_t>> tokens_;  // [sequences]
   const std::vector<BlockPool*> pools_;                 // [sequences]
   const std::span<const Rotation> rotations_;           // [groups]
-  const Observer& observer_;
+  const std::unique_ptr<WatchedPlaces> watched_;        // null without hooks
   Activations& act_;
   OutputBuffers& outputs_;
   const std::unique_ptr<AdaptedRows> adapted_;  // null where no sequence has an adapter

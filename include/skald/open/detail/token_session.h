@@ -158,7 +158,7 @@ SKALD_INLINE Result<Outputs> TokenSession::Compute(std::span<const int32_t> pass
   if (parts_.drafter != nullptr) {
     watched_.Begin(parts_.drafter.get());
     watched_.Add(internal::kOnlyText, state_.cache.size(), pass.size());
-    options.observer = watched_.MakeObserver();
+    watched_.AddHooks(options.hooks);
   }
   const auto start = std::chrono::steady_clock::now();
   auto outputs = parts_.model.Forward(Batch().Add(state_.cache, pass, wants), *workspace_, options);

@@ -13,7 +13,11 @@ namespace skald {
 
 SKALD_INLINE Result<Outputs> ModelRef::Forward(const Batch& batch, Workspace& workspace,
                                                const ForwardOptions& options) const {
-  return forward_(model_, batch, workspace, options);
+  auto outputs = forward_(model_, batch, workspace, options);
+  if (outputs && outputs->stopped()) {
+    return Fail(ErrorCode::kFailedPrecondition, "a hook of the model ended a step that others wait for");
+  }
+  return outputs;
 }
 
 }  // namespace skald

@@ -112,17 +112,21 @@ SKALD_INLINE Result<void> HeadDrafter::Forward(std::vector<Work>& works, DraftHe
     work.last.resize(dim);
   }
   SKALD_TRY(head_.Inputs(tokens, rows, from, workspace_, inputs_));
-  const auto watch = [&](const ResidualStream& stream) {
+  const auto begin = [&](const HookRows& stream) {
+    for (size_t i = 0; i < stream.rows(); ++i) {
+      const size_t at = stream.positions[i] - before[stream.sequences[i]];
+      std::copy_n(inputs_.data() + (first[stream.sequences[i]] + at) * dim, dim, stream.row(i).data());
+    }
+  };
+  const auto end = [&](const HookRows& stream) {
     for (size_t i = 0; i < stream.rows(); ++i) {
       Work& work = works[stream.sequences[i]];
       const size_t at = stream.positions[i] - before[stream.sequences[i]];
-      if (stream.block == head_.entry()) {
-        std::copy_n(inputs_.data() + (first[stream.sequences[i]] + at) * dim, dim, stream.row(i).data());
-      }
-      if (stream.block == blocks && at + 1 == work.tokens.size()) std::ranges::copy(stream.row(i), work.last.begin());
+      if (at + 1 == work.tokens.size()) std::ranges::copy(stream.row(i), work.last.begin());
     }
   };
-  SKALD_TRY(body.Forward(batch, workspace_, {.observer = watch}));
+  SKALD_TRY(
+      body.Forward(batch, workspace_, {.hooks = {{StreamBefore(head_.entry()), begin}, {StreamBefore(blocks), end}}}));
   return {};
 }
 

@@ -27,14 +27,20 @@ SKALD_INLINE void WatchedRows::Add(uint64_t sequence, uint32_t begin, size_t row
   rows_ += rows;
 }
 
-SKALD_INLINE Observer WatchedRows::MakeObserver() {
-  if (places_.empty() || rows_ == 0) return {};
-  return [this](const ResidualStream& stream) { Copy(stream); };
+SKALD_INLINE void WatchedRows::AddHooks(std::vector<Hook>& hooks) {
+  if (rows_ == 0) return;
+  for (size_t i = 0; i < places_.size(); ++i) {  // heads of small models may read one twice
+    if (std::ranges::find(places_.begin(), places_.begin() + static_cast<ptrdiff_t>(i), places_[i]) !=
+        places_.begin() + static_cast<ptrdiff_t>(i)) {
+      continue;
+    }
+    hooks.push_back({StreamBefore(places_[i]), [this](const HookRows& stream) { Copy(stream); }});
+  }
 }
 
-SKALD_INLINE void WatchedRows::Copy(const ResidualStream& stream) {
-  if (std::ranges::count(places_, stream.block) == 0 || texts_.empty() || stream.rows() == 0) return;
-  const size_t dim = stream.values.size() / stream.rows();
+SKALD_INLINE void WatchedRows::Copy(const HookRows& stream) {
+  if (texts_.empty()) return;
+  const size_t dim = stream.cols;
   if (width_ == 0) {
     width_ = dim * places_.size();
     const auto has_room = NoThrow("rows for a drafter", [&]() -> Result<void> {
@@ -47,8 +53,8 @@ SKALD_INLINE void WatchedRows::Copy(const ResidualStream& stream) {
     const Text& text = texts_[stream.sequences[i]];
     if (text.rows == 0) continue;
     float* const row = values_.data() + (text.first + stream.positions[i] - text.begin) * width_;
-    for (size_t place = 0; place < places_.size(); ++place) {  // heads of small models may read one twice
-      if (places_[place] == stream.block) std::ranges::copy(stream.row(i), row + place * dim);
+    for (size_t place = 0; place < places_.size(); ++place) {
+      if (places_[place] == stream.place.block) std::ranges::copy(stream.row(i), row + place * dim);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "skald/base/inline.h"
+#include "skald/layers/kinds/detail/attention_probabilities.h"
 #include "skald/layers/run/layer_run.h"
 
 namespace skald {
@@ -57,6 +58,18 @@ SKALD_INLINE auto Attention::ScratchFloats(size_t rows, size_t /*model_dim*/) co
   return {.projected = rows * stride(), .mixed = rows * query_dim()};
 }
 
+SKALD_INLINE std::vector<LayerPlace> Attention::Places() const {
+  const auto head = static_cast<size_t>(head_dim), q = static_cast<size_t>(heads), kv = static_cast<size_t>(kv_heads);
+  std::vector<LayerPlace> places = {{"queries_before_rope", head, q}};
+  if (!shares()) places.push_back({"keys_before_rope", head, kv});
+  places.push_back({"queries", head, q});
+  if (!shares()) places.push_back({"keys", head, kv});
+  if (!shares()) places.push_back({"values", head, kv});
+  places.push_back({internal::kProbabilities, 0, q, /*may_change=*/false});
+  places.push_back({"mixed", head, q});
+  return places;
+}
+
 SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.rows.size(), q = query_dim(), kv = kv_dim();
   const auto [projected, mixed] = run.scratch.As<Pieces>();
@@ -65,12 +78,16 @@ SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) co
   if (keys_as_values) run.ops.Copy(keys, rows, kv, values);
   if (value_norm) NormalizeHeads(*value_norm, weights.value_norm, kv_heads, run, values);
   if (!norm_after_rope) NormalizeQueriesAndKeys(weights, run, qkv, keys);
+  WatchQueriesAndKeys(run, qkv, keys, /*turned=*/false);
   if (rotary_dim > 0) Rotate(run, qkv);
   if (norm_after_rope) NormalizeQueriesAndKeys(weights, run, qkv, keys);
   if (query_growth > 0.0f) internal::GrowQueries(run, qkv, q, query_growth, query_growth_context);
+  WatchQueriesAndKeys(run, qkv, keys, /*turned=*/true);
+  if (!shares()) run.Watch("values", values);
   if (!shares()) Store(run, keys, values);
   Attend(weights, run, qkv, mixed);
   if (output_gate) run.ops.Multiply({mixed, q}, {values.data + kv, stride()}, rows, q, FactorFunction::kSigmoid);
+  run.Watch("mixed", {mixed, q});
   run.ops.MatMul(weights.output, {mixed, q}, rows, weights.output_bias, run.output);
   if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
 }
@@ -136,25 +153,30 @@ SKALD_INLINE void Attention::Store(const LayerRun& run, Rows keys, Rows values) 
                   run.rows.size());
 }
 
+SKALD_INLINE void Attention::WatchQueriesAndKeys(const LayerRun& run, Rows queries, Rows keys, bool turned) const {
+  run.Watch(turned ? "queries" : "queries_before_rope", queries);
+  if (!shares()) run.Watch(turned ? "keys" : "keys_before_rope", keys);
+}
+
 SKALD_INLINE void Attention::Attend(const Weights& weights, const LayerRun& run, Rows queries, float* mixed) const {
-  run.ops.Attention(run.cache.kv_type,
-                    {.queries = queries.data,
-                     .query_stride = queries.stride,
-                     .output = mixed,
-                     .output_stride = query_dim(),
-                     .positions = run.rows.positions.data(),
-                     .sequences = run.rows.sequences.data(),
-                     .tables = run.cache.tables,
-                     .geometry = run.cache.geometry,
-                     .rows = run.rows.size(),
-                     .heads = static_cast<size_t>(heads),
-                     .window = static_cast<size_t>(window),
-                     .scale = static_cast<float>(1.0 / std::sqrt(query_pre_scale)),
-                     .softcap = softcap,
-                     .sinks = sinks ? weights.sinks.data() : nullptr,
-                     .unit_begin = 0,
-                     .unit_end = 0},
-                    run.rows.visible_tokens);
+  const AttentionArgs args = {.queries = queries.data,
+                              .query_stride = queries.stride,
+                              .output = mixed,
+                              .output_stride = query_dim(),
+                              .positions = run.rows.positions.data(),
+                              .sequences = run.rows.sequences.data(),
+                              .tables = run.cache.tables,
+                              .geometry = run.cache.geometry,
+                              .rows = run.rows.size(),
+                              .heads = static_cast<size_t>(heads),
+                              .window = static_cast<size_t>(window),
+                              .scale = static_cast<float>(1.0 / std::sqrt(query_pre_scale)),
+                              .softcap = softcap,
+                              .sinks = sinks ? weights.sinks.data() : nullptr,
+                              .unit_begin = 0,
+                              .unit_end = 0};
+  internal::ShowProbabilities(run, args);
+  run.ops.Attention(run.cache.kv_type, args, run.rows.visible_tokens);
 }
 
 }  // namespace skald

@@ -26,7 +26,9 @@ SKALD_INLINE void RunFeedForward(const FeedForwardWeights& weights, size_t width
   const size_t rows = run.rows.size();
   const Rows between = {run.scratch.As<FeedForward::Pieces>().between, width};
   run.ops.MatMul(weights.up, run.input, rows, weights.up_bias, between);
+  run.Watch("up", between);
   run.ops.Activate(activation, between.data, rows * width);
+  run.Watch("activations", between);
   run.ops.MatMul(weights.down, between, rows, weights.down_bias, run.output);
 }
 

@@ -25,13 +25,16 @@ SKALD_INLINE void RunGatedFeedForward(const GatedFeedForwardWeights& weights, si
                                       const ActivationRef& activation, float gate_multiplier, const LayerRun& run) {
   const size_t rows = run.rows.size();
   const auto [gate_up, gated] = run.scratch.As<GatedFeedForward::Pieces>();
-  if (gate_multiplier == 1.0f) {
+  if (gate_multiplier == 1.0f && run.watcher == nullptr) {  // values may stay in registers
     return run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias,
                                run.input, rows, gate_up, gated, run.output);
   }
   run.ops.MatMul(weights.gate_up, run.input, rows, weights.gate_up_bias, {gate_up, 2 * width});
-  run.ops.Scale({gate_up, 2 * width}, rows, width, gate_multiplier);
+  if (gate_multiplier != 1.0f) run.ops.Scale({gate_up, 2 * width}, rows, width, gate_multiplier);
+  run.Watch("gates", {gate_up, 2 * width});
+  run.Watch("up", {gate_up + width, 2 * width});
   run.ops.Gate(activation, gate_up, rows, width, gated);
+  run.Watch("activations", {gated, width});
   run.ops.MatMul(weights.down, {gated, width}, rows, weights.down_bias, run.output);
 }
 

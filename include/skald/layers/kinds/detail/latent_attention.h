@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "skald/base/inline.h"
+#include "skald/layers/kinds/detail/attention_probabilities.h"
 #include "skald/layers/run/layer_run.h"
 
 namespace skald {
@@ -48,6 +49,13 @@ SKALD_INLINE auto LatentAttention::ScratchFloats(size_t rows, size_t /*model_dim
           .values = rows * values_dim()};
 }
 
+SKALD_INLINE std::vector<LayerPlace> LatentAttention::Places() const {
+  return {{"queries", key_dim(), head_count()},
+          {"keys", key_dim()},
+          {internal::kProbabilities, 0, head_count(), /*may_change=*/false},
+          {"mixed", static_cast<size_t>(value_dim), head_count()}};
+}
+
 SKALD_INLINE void LatentAttention::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.rows.size(), h = head_count();
   const Pieces<float*> scratch = run.scratch.As<Pieces>();
@@ -60,9 +68,12 @@ SKALD_INLINE void LatentAttention::Run(const Weights& weights, const LayerRun& r
   Rotate(run, queries, h);
   if (query_growth > 0.0f) internal::GrowQueries(run, queries, h * key_dim(), query_growth, query_growth_context);
   Rotate(run, keys, 1);
+  run.Watch("queries", queries);
+  run.Watch("keys", keys);
   Store(run, keys);
   Attend(run, queries, mixed);
   run.ops.BlockMatMul(weights.value_heads, mixed, mixed.stride, rows, {}, values, static_cast<size_t>(value_dim));
+  run.Watch("mixed", values);
   run.ops.MatMul(weights.output, values, rows, {}, run.output);
 }
 
@@ -126,23 +137,23 @@ SKALD_INLINE void LatentAttention::Store(const LayerRun& run, Rows keys) const {
 
 SKALD_INLINE void LatentAttention::Attend(const LayerRun& run, Rows queries, Rows mixed) const {
   const double scale = double{mscale} * double{mscale} / std::sqrt(static_cast<double>(rope_dim + nope_dim));
-  run.ops.Attention(run.cache.kv_type,
-                    {.queries = queries.data,
-                     .query_stride = queries.stride,
-                     .output = mixed.data,
-                     .output_stride = mixed.stride,
-                     .positions = run.rows.positions.data(),
-                     .sequences = run.rows.sequences.data(),
-                     .tables = run.cache.tables,
-                     .geometry = run.cache.geometry,
-                     .rows = run.rows.size(),
-                     .heads = head_count(),
-                     .window = 0,
-                     .scale = static_cast<float>(scale),
-                     .softcap = 0.0f,
-                     .unit_begin = 0,
-                     .unit_end = 0},
-                    run.rows.visible_tokens);
+  const AttentionArgs args = {.queries = queries.data,
+                              .query_stride = queries.stride,
+                              .output = mixed.data,
+                              .output_stride = mixed.stride,
+                              .positions = run.rows.positions.data(),
+                              .sequences = run.rows.sequences.data(),
+                              .tables = run.cache.tables,
+                              .geometry = run.cache.geometry,
+                              .rows = run.rows.size(),
+                              .heads = head_count(),
+                              .window = 0,
+                              .scale = static_cast<float>(scale),
+                              .softcap = 0.0f,
+                              .unit_begin = 0,
+                              .unit_end = 0};
+  internal::ShowProbabilities(run, args);
+  run.ops.Attention(run.cache.kv_type, args, run.rows.visible_tokens);
 }
 
 }  // namespace skald

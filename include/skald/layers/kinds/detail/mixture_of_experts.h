@@ -79,10 +79,12 @@ class ExpertsRun {
   void Route(Rows input, std::span<const float> factors) {
     float* const scores = scratch_.scores;
     run_.ops.MatMul(weights_.router, input, rows(), weights_.router_bias, {scores, count_});
+    run_.Watch("router_scores", {scores, count_});
     for (size_t row = 0; row < rows(); ++row) {
       layer_.router().Weigh(weights_.selection_bias, scores + row * count_, scratch_.ranks);
       for (size_t i = 0; i < factors.size(); ++i) scores[row * count_ + i] *= factors[i];
     }
+    run_.Watch("expert_weights", {scores, count_});
   }
 
   // The experts that may be multiplied at once.
@@ -232,6 +234,11 @@ SKALD_INLINE auto MixtureOfExperts::ScratchFloats(size_t rows, size_t model_dim)
           .latent_in = latent,
           .latent_out = latent,
           .together = Operations::EachFloats(some, std::max({dim, hidden, static_cast<size_t>(whole_width)}))};
+}
+
+SKALD_INLINE std::vector<LayerPlace> MixtureOfExperts::Places() const {
+  const auto count = static_cast<size_t>(experts);
+  return {{"router_scores", 1, count}, {"expert_weights", 1, count}};
 }
 
 SKALD_INLINE void MixtureOfExperts::Run(const Weights& weights, const LayerRun& run) const {

@@ -43,6 +43,12 @@ SKALD_INLINE auto NormedFeedForward::ScratchFloats(size_t rows, size_t model_dim
   return floats;
 }
 
+SKALD_INLINE std::vector<LayerPlace> NormedFeedForward::Places() const {
+  std::vector<LayerPlace> places = dense.Places();
+  for (const LayerPlace& place : experts.Places()) places.push_back(place);
+  return places;
+}
+
 SKALD_INLINE void NormedFeedForward::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.rows.size(), dim = run.model_dim;
   const Pieces<float*> scratch = run.scratch.As<Pieces>();

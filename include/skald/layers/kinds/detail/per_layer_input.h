@@ -22,12 +22,18 @@ SKALD_INLINE auto PerLayerInput::ScratchFloats(size_t rows, size_t /*model_dim*/
   return {.gated = rows * static_cast<size_t>(width)};
 }
 
+SKALD_INLINE std::vector<LayerPlace> PerLayerInput::Places() const {
+  return {{"gates", static_cast<size_t>(width)}, {"activations", static_cast<size_t>(width)}};
+}
+
 SKALD_INLINE void PerLayerInput::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.rows.size(), size = static_cast<size_t>(width);
   const Rows gated = {run.scratch.As<Pieces>().gated, size};
   run.ops.MatMul(weights.gate, run.input, rows, {}, gated);
+  run.Watch("gates", gated);
   run.ops.Activate(activation, gated.data, rows * size);
   run.ops.Multiply(gated, run.per_layer, rows, size);
+  run.Watch("activations", gated);
   run.ops.MatMul(weights.projection, gated, rows, {}, run.output);
 }
 

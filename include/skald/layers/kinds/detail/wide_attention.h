@@ -34,6 +34,8 @@ SKALD_INLINE auto WideAttention::ScratchFloats(size_t rows, size_t model_dim) co
   return {attention.ScratchFloats(rows, model_dim), rows * (static_cast<size_t>(width) + model_dim)};
 }
 
+SKALD_INLINE std::vector<LayerPlace> WideAttention::Places() const { return attention.Places(); }
+
 SKALD_INLINE void WideAttention::Run(const Weights& weights, const LayerRun& run) const {
   const auto given = static_cast<size_t>(width);
   const Rows both = {run.scratch.As<Pieces>().both, given + run.model_dim};

@@ -119,6 +119,9 @@ struct Mamba2 {
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
+
   void Run(const Weights& weights, const LayerRun& run) const;
 
   /// Without gates, outputs mean nothing.

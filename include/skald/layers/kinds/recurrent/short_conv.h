@@ -66,6 +66,9 @@ struct ShortConv {
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
+
   void Run(const Weights& weights, const LayerRun& run) const;
 
  private:

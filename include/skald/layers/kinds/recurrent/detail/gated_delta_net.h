@@ -41,6 +41,10 @@ SKALD_INLINE auto GatedDeltaNet::ScratchFloats(size_t rows, size_t /*model_dim*/
           .key_factors = 2 * static_cast<size_t>(key_dim)};
 }
 
+SKALD_INLINE std::vector<LayerPlace> GatedDeltaNet::Places() const {
+  return {{"mixed", static_cast<size_t>(value_dim), static_cast<size_t>(value_heads)}};
+}
+
 SKALD_INLINE void GatedDeltaNet::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.state.rows(), v = values_dim();
   const Pieces<float*> scratch = run.scratch.As<Pieces>();
@@ -56,6 +60,7 @@ SKALD_INLINE void GatedDeltaNet::Run(const Weights& weights, const LayerRun& run
     run.ops.Norm(columns, rows, static_cast<size_t>(value_dim), weights.norm, norm.epsilon, columns);
   }
   run.ops.Multiply(mixed, {projected.data + conv().channels, projected.stride}, rows, v, FactorFunction::kSilu);
+  run.Watch("mixed", mixed);
   run.ops.MatMul(weights.output, mixed, rows, {}, run.output);
 }
 

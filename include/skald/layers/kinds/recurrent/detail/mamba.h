@@ -43,6 +43,8 @@ SKALD_INLINE auto Mamba::ScratchFloats(size_t rows, size_t /*model_dim*/) const 
           .mixed = rows * w};
 }
 
+SKALD_INLINE std::vector<LayerPlace> Mamba::Places() const { return {{"mixed", channels()}}; }
+
 SKALD_INLINE void Mamba::Run(const Weights& weights, const LayerRun& run) const {
   const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
   const size_t rows = run.state.rows(), selected = rank + 2 * states, lane_groups = RoundUp(w, kLanes) / kLanes;
@@ -68,6 +70,7 @@ SKALD_INLINE void Mamba::Run(const Weights& weights, const LayerRun& run) const 
                          .unit_begin = 0,
                          .unit_end = 0},
                         run.state.runs.size() * lane_groups, kLanes * states * rows / run.state.runs.size());
+  run.Watch("mixed", {mixed, w});
   run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
 }
 

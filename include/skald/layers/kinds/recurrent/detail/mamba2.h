@@ -34,6 +34,10 @@ SKALD_INLINE auto Mamba2::ScratchFloats(size_t rows, size_t /*model_dim*/) const
   return {.projected = rows * projected_dim(), .convolved = rows * conv().channels, .mixed = rows * width()};
 }
 
+SKALD_INLINE std::vector<LayerPlace> Mamba2::Places() const {
+  return {{"mixed", static_cast<size_t>(head_dim), static_cast<size_t>(heads)}};
+}
+
 SKALD_INLINE void Mamba2::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.state.rows(), w = width();
   const Pieces<float*> scratch = run.scratch.As<Pieces>();
@@ -43,6 +47,7 @@ SKALD_INLINE void Mamba2::Run(const Weights& weights, const LayerRun& run) const
   if (!input_multipliers.empty()) MultiplySections(run, projected);
   KeepInputs(run.state, InputsIn(projected), input_floats());
   Recur(weights, run, projected, mixed);
+  run.Watch("mixed", {mixed, w});
   const auto parts = static_cast<size_t>(std::max(groups, groups_of_ranks));
   if (groups_of_ranks > 0) {
     run.ops.NormMatMul(weights.output, weights.norm, parts, norm.epsilon, {mixed, w}, rows, {}, run.output);

@@ -41,6 +41,8 @@ SKALD_INLINE auto RgLru::ScratchFloats(size_t rows, size_t /*model_dim*/) const 
   return {.projected = rows * 2 * w, .convolved = rows * w, .gates = rows * 2 * w, .mixed = rows * w};
 }
 
+SKALD_INLINE std::vector<LayerPlace> RgLru::Places() const { return {{"mixed", channels()}}; }
+
 SKALD_INLINE void RgLru::Run(const Weights& weights, const LayerRun& run) const {
   const size_t w = channels(), rows = run.state.rows(), lane_groups = RoundUp(w, kLanes) / kLanes;
   const auto [projected, convolved, gates, mixed] = run.scratch.As<Pieces>();
@@ -60,6 +62,7 @@ SKALD_INLINE void RgLru::Run(const Weights& weights, const LayerRun& run) const 
                  .unit_begin = 0,
                  .unit_end = 0},
                 run.state.runs.size() * lane_groups, kLanes * rows / run.state.runs.size());
+  run.Watch("mixed", {mixed, w});
   run.ops.MatMul(weights.output, {mixed, w}, rows, weights.output_bias, run.output);
 }
 

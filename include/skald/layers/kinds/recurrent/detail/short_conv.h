@@ -25,6 +25,8 @@ SKALD_INLINE auto ShortConv::ScratchFloats(size_t rows, size_t /*model_dim*/) co
   return {.projected = rows * 3 * channels(), .mixed = rows * channels()};
 }
 
+SKALD_INLINE std::vector<LayerPlace> ShortConv::Places() const { return {{"mixed", channels()}}; }
+
 SKALD_INLINE void ShortConv::Run(const Weights& weights, const LayerRun& run) const {
   const size_t w = channels(), rows = run.state.rows();
   const Pieces<float*> scratch = run.scratch.As<Pieces>();
@@ -34,6 +36,7 @@ SKALD_INLINE void ShortConv::Run(const Weights& weights, const LayerRun& run) co
   run.ops.Multiply(values, before, rows, w);
   conv().Run(weights.conv, run, values, run.state.offset, mixed.data);
   run.ops.Multiply(mixed, behind, rows, w);
+  run.Watch("mixed", mixed);
   run.ops.MatMul(weights.output, mixed, rows, weights.output_bias, run.output);
 }
 

@@ -15,6 +15,7 @@
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/columns.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -60,6 +61,9 @@ struct RwkvChannelMix {
     T between;  ///< key and value, [rows, width]
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
+
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
 
   void Run(const Weights& weights, const LayerRun& run) const;
 

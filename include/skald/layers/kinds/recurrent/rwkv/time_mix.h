@@ -113,6 +113,9 @@ struct RwkvTimeMix {
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
 
+  /// See HasPlaces.
+  std::vector<LayerPlace> Places() const;
+
   void Run(const Weights& weights, const LayerRun& run) const;
 
  private:

@@ -24,12 +24,18 @@ SKALD_INLINE auto RwkvChannelMix::ScratchFloats(size_t rows, size_t model_dim) c
   return {.mixed = rows * model_dim, .between = rows * static_cast<size_t>(width)};
 }
 
+SKALD_INLINE std::vector<LayerPlace> RwkvChannelMix::Places() const {
+  return {{"up", static_cast<size_t>(width)}, {"activations", static_cast<size_t>(width)}};
+}
+
 SKALD_INLINE void RwkvChannelMix::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.state.rows(), hidden = static_cast<size_t>(width);
   const auto [mixed, between] = run.scratch.As<Pieces>();
   shift().Run(weights.mix, run, run.state.offset, mixed);
   run.ops.MatMul(weights.key, {mixed, run.model_dim}, rows, {}, {between, hidden});
+  run.Watch("up", {between, hidden});
   run.ops.Activate(Activation::kReluSquared, between, rows * hidden);
+  run.Watch("activations", {between, hidden});
   run.ops.MatMul(weights.value, {between, hidden}, rows, {}, run.output);
 }
 

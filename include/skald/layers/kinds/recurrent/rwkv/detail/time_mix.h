@@ -53,6 +53,10 @@ SKALD_INLINE auto RwkvTimeMix::ScratchFloats(size_t rows, size_t model_dim) cons
           .mixed = rows * channels()};
 }
 
+SKALD_INLINE std::vector<LayerPlace> RwkvTimeMix::Places() const {
+  return {{"mixed", static_cast<size_t>(head_dim), static_cast<size_t>(heads)}};
+}
+
 SKALD_INLINE void RwkvTimeMix::Run(const Weights& weights, const LayerRun& run) const {
   const size_t rows = run.state.rows(), c = channels();
   const Pieces<float*> scratch = run.scratch.As<Pieces>();
@@ -71,6 +75,7 @@ SKALD_INLINE void RwkvTimeMix::Run(const Weights& weights, const LayerRun& run) 
     Project(weights.blend, FactorFunction::kNone, run, shifted(kValue), {scratch.blend, c});
   }
   Mix(weights, run, scratch.blend, scratch.mixed);
+  run.Watch("mixed", {scratch.mixed, c});
   run.ops.MatMul(weights.output, {scratch.mixed, c}, rows, {}, run.output);
 }
 
