@@ -75,7 +75,7 @@ Array<float> ForwardOne(const AnyModel& model, const std::shared_ptr<Cache>& cac
   const OneUser computing = computer.Use(), changing = cache->Use();
   Watching watching;
   ForwardOptions options = OptionsOf(pass_tokens, adapters);
-  if (observer) options.observer = watching.Observe(*observer);
+  if (observer) options.hooks = {watching.Observe(*observer)};
   const std::span<const float> logits = Compute(
       computer, watching, [&](Workspace& workspace) { return model.Forward(cache->value, ids, workspace, options); });
   return ArrayOf(const_cast<float*>(logits.data()), {logits.size()}, computer.Lend(), writable);
@@ -98,7 +98,7 @@ Rows ForwardBatch(const AnyModel& model, const Requests& requests, Computer& com
   }
   Watching watching;
   ForwardOptions options = OptionsOf(pass_tokens, adapters);
-  if (observer) options.observer = watching.Observe(*observer);
+  if (observer) options.hooks = {watching.Observe(*observer)};
   Outputs outputs =
       Compute(computer, watching, [&](Workspace& workspace) { return model.Forward(batch, workspace, options); });
   return {std::move(outputs), computer.Lend(), writable};

@@ -15,7 +15,7 @@ namespace skald::python {
 
 namespace {
 
-// A ResidualStream in Python.
+// HookRows of the residual stream in Python.
 struct Stream {
   size_t block, layer;
   nb::object tokens, positions, sequences, values;
@@ -26,20 +26,19 @@ nb::object CopyOf(std::span<const T> values) {
   return ArrayOf(std::vector<int32_t>(values.begin(), values.end())).value;
 }
 
-void Show(const ResidualStream& stream, const std::shared_ptr<Activations>& memory, const nb::callable& function) {
+void Show(const HookRows& stream, const std::shared_ptr<Activations>& memory, const nb::callable& function) {
   const size_t rows = stream.rows();
-  nb::object shown = nb::cast(Stream{stream.block, stream.layer, CopyOf(stream.tokens), CopyOf(stream.positions),
-                                     CopyOf(stream.sequences), nb::none()});
-  nb::cast<Stream&>(shown).values =
-      ArrayOf(stream.values.data(), {rows, stream.values.size() / rows}, memory, true).value;
+  nb::object shown = nb::cast(Stream{stream.place.block, stream.place.layer, CopyOf(stream.tokens),
+                                     CopyOf(stream.positions), CopyOf(stream.sequences), nb::none()});
+  nb::cast<Stream&>(shown).values = ArrayOf(stream.data, {rows, stream.cols}, memory, true).value;
   function(shown);
   nb::cast<Stream&>(shown).values = nb::none();
 }
 
 }  // namespace
 
-Observer Watching::Observe(const nb::callable& function) {
-  return [this, &function](const ResidualStream& stream) {
+Hook Watching::Observe(const nb::callable& function) {
+  const auto call = [this, &function](const HookRows& stream) {
     callbacks_.Run([&] {
       const auto memory = std::make_shared<Activations>();
       try {
@@ -55,6 +54,7 @@ Observer Watching::Observe(const nb::callable& function) {
       }
     });
   };
+  return {"stream.*", call};
 }
 
 void Watching::End(Workspace& workspace) {
@@ -62,12 +62,12 @@ void Watching::End(Workspace& workspace) {
 }
 
 void BindWatching(nb::module_& m) {
-  nb::class_<Stream>(m, "ResidualStream", Doc("ResidualStream"))
-      .def_ro("block", &Stream::block, Doc("ResidualStream::block"))
-      .def_ro("layer", &Stream::layer, Doc("ResidualStream::layer"))
-      .def_ro("tokens", &Stream::tokens, Doc("ResidualStream::tokens"))
-      .def_ro("positions", &Stream::positions, Doc("ResidualStream::positions"))
-      .def_ro("sequences", &Stream::sequences, Doc("ResidualStream::sequences"))
+  nb::class_<Stream>(m, "ResidualStream", Doc("HookRows"))
+      .def_ro("block", &Stream::block, Doc("Place::block"))
+      .def_ro("layer", &Stream::layer, Doc("Place::layer"))
+      .def_ro("tokens", &Stream::tokens, Doc("HookRows::tokens"))
+      .def_ro("positions", &Stream::positions, Doc("HookRows::positions"))
+      .def_ro("sequences", &Stream::sequences, Doc("HookRows::sequences"))
       .def_ro("values", &Stream::values,
               "[rows, model_dim], the model's own memory: what is written there is what it goes on with. Valid while "
               "the observer runs; keep copies.");

@@ -20,8 +20,8 @@ namespace skald::python {
 
 class Watching {
  public:
-  /// Returns an observer that calls `function`, which must outlive it.
-  Observer Observe(const nb::callable& function);
+  /// Returns a hook at the residual stream that calls `function`, which must outlive it.
+  Hook Observe(const nb::callable& function);
 
   /// To be called when the library's call has ended: arrays that were kept get the memory that they show.
   void End(Workspace& workspace);
