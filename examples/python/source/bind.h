@@ -25,6 +25,10 @@ void BindCache(nb::module_& m);
 void BindModel(nb::module_& m);
 void BindForward(nb::module_& m);
 void BindChat(nb::module_& m);
+void BindStore(nb::module_& m);
+void BindFilters(nb::module_& m);
+void BindRequest(nb::module_& m);
+void BindEngine(nb::module_& m);
 
 }  // namespace skald::python
 

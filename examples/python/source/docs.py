@@ -40,7 +40,7 @@ def comments(text):
         trailing = re.search(r"///< ?(.*)$", line)
         if name and (gathered or trailing):
             yield scope, name, " ".join(gathered) if gathered else trailing[1]
-        if opened:
+        if opened and "}" not in line:
             scope = opened[1]
         if not line.rstrip().endswith(">") or not line.lstrip().startswith("template"):
             gathered = []

@@ -44,4 +44,8 @@ NB_MODULE(_skald, m) {
   python::BindModel(m);
   python::BindForward(m);
   python::BindChat(m);
+  python::BindStore(m);
+  python::BindFilters(m);
+  python::BindRequest(m);
+  python::BindEngine(m);
 }

@@ -3,3 +3,5 @@
 
 from skald._skald import *  # noqa: F403
 from skald._skald import __version__ as __version__
+from skald.engine import Answer as Answer
+from skald.engine import Engine as Engine

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines: each request gets what it gets alone, with parts written in Python."""
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+
+import skald
+
+
+@pytest.fixture
+def engine(opened):
+    with skald.Engine(opened, threads=1, pool=skald.BlockPool(opened.model, skald.RuntimeConfig(max_tokens=512))) as one:
+        yield one
+
+
+def ask(opened, text, **settings):
+    settings.setdefault("sampler", skald.SamplerSettings(temperature=0.7, seed=1))
+    settings.setdefault("max_tokens", 12)
+    return skald.Request(opened.tokenizer.encode(text, add_special=True), **settings)
+
+
+def test_answers_are_those_alone(opened, engine):
+    texts = ["And God said", "The king of Babylon", "Woe"]
+    alone = [engine.submit(ask(opened, text)).text() for text in texts]
+    together = [engine.submit(ask(opened, text)) for text in texts]
+    assert [answer.text() for answer in together] == alone
+    assert engine.stats.generated_tokens > 12 * 3
+
+
+def test_async_answers(opened, engine):
+    async def read(text):
+        return "".join([event.text async for event in engine.submit(ask(opened, text))])
+
+    async def both():
+        return await asyncio.gather(read("And God said"), read("Woe"))
+
+    assert asyncio.run(both()) == [engine.submit(ask(opened, text)).text() for text in ("And God said", "Woe")]
+
+
+def test_requests_that_cannot_be(opened, engine):
+    with pytest.raises(skald.Error) as raised:
+        engine.submit(skald.Request([]))
+    assert raised.value.code == skald.ErrorCode.INVALID_ARGUMENT
+    with pytest.raises(skald.Error) as raised:
+        engine.submit(skald.Request([1] * 9999))
+    assert raised.value.facts.available_tokens is not None
+    with pytest.raises(TypeError, match="clone"):
+        skald.Request([1], filter=object())
+    engine.stop()
+    with pytest.raises(skald.Error):
+        engine.submit(ask(opened, "Late"))
+
+
+def test_details(opened, engine):
+    events = list(engine.submit(ask(opened, "And God said", prompt_logprobs=2, samples=2,
+                                    sampler=skald.SamplerSettings(temperature=0.7, seed=1, num_logprobs=1))))
+    drawn = [token for event in events for token in event.tokens]
+    assert len(drawn) == 24 and all(token.logprob <= 0 and len(token.top_logprobs) == 1 for token in drawn)
+    asked = [token for event in events for token in event.prompt_tokens]
+    assert len(asked) == len(opened.tokenizer.encode("And God said", add_special=True)) - 1
+    assert {event.finish for event in events if event.finish} == {skald.FinishReason.MAX_TOKENS}
+    last = list(engine.submit(ask(opened, "And God said", embedding=skald.Pooling.MEAN)))[-1]
+    assert last.embedding.shape == (opened.model.model_dim,)
+    stopped = engine.submit(ask(opened, "And God said", max_tokens=400))
+    stopped.cancel()
+    assert list(stopped)[-1].finish == skald.FinishReason.CANCELLED
+
+
+def test_own_sampler(opened, engine):
+    def greedy(logits, context):
+        assert context.tokens.tolist()[: context.prompt_tokens][0] == opened.tokenizer.bos_id
+        return int(np.argmax(logits))
+
+    expected = engine.submit(ask(opened, "Woe", sampler=skald.SamplerSettings(temperature=0))).text()
+    assert engine.submit(ask(opened, "Woe", own_sampler=greedy)).text() == expected
+    ours = engine.submit(ask(opened, "Woe", own_sampler=lambda logits, context: context.sample(logits))).text()
+    assert ours == engine.submit(ask(opened, "Woe")).text()
+
+
+def test_samplers_that_fail(opened, engine):
+    def fail(logits, context):
+        raise LookupError("no token today")
+
+    with pytest.raises(skald.Error, match="the sampler raised LookupError: no token today"):
+        engine.submit(ask(opened, "Woe", own_sampler=fail)).text()
+    with pytest.raises(skald.Error):
+        engine.submit(ask(opened, "Woe", own_sampler=lambda logits, context: 10**6)).text()
+    assert engine.submit(ask(opened, "Woe")).text()
+
+
+def test_own_drafter_and_policy(opened):
+    told = []
+
+    def draft(tasks):
+        told.extend(task.tokens.tolist() for task in tasks)
+        return [[int(task.tokens[-1])] * min(2, task.most) for task in tasks]
+
+    pool = skald.BlockPool(opened.model, skald.RuntimeConfig(max_tokens=512, rewind_tokens=8))
+    with skald.Engine(opened, threads=1) as plain:
+        expected = plain.submit(ask(opened, "begat Enoch: And Enoch begat", max_tokens=40)).text()
+    for drafter in (draft, skald.PromptLookup(), opened.model, lambda tasks: 1 / 0):
+        with skald.Engine(opened, threads=1, pool=pool, drafter=drafter, policy=lambda standing: -standing.tokens) as engine:
+            assert engine.submit(ask(opened, "begat Enoch: And Enoch begat", max_tokens=40)).text() == expected
+    assert told
+
+
+def test_json(opened, engine):
+    vocabulary = skald.TokenVocabulary(opened.tokenizer)
+    schema = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "maximum": 969}},
+              "required": ["name", "age"], "additionalProperties": False}
+    held = skald.TokenFilter.json_schema(schema, vocabulary)
+    for _ in range(2):
+        answer = json.loads(engine.submit(ask(opened, "These are the names:", filter=held, max_tokens=80)).text())
+        assert set(answer) == {"name", "age"}
+    yes = skald.TokenFilter.gbnf('root ::= "yes" | "no"', vocabulary)
+    assert engine.submit(ask(opened, "Is it?", filter=yes)).text() in ("yes", "no")
+    with pytest.raises(skald.Error, match="not"):
+        skald.TokenFilter.json_schema({"type": "string", "not": {}}, vocabulary)
+    assert not yes.is_complete() and yes.allowed().dtype == np.uint64
+    clone = yes.clone()
+    with pytest.raises(skald.Error):
+        clone.accept(0)
+
+
+class EvenOnly:
+    """A filter of our own: ids that are even."""
+
+    def __init__(self, vocab_size):
+        self.mask = np.arange(vocab_size) % 2 == 0
+
+    def clone(self):
+        return self
+
+    def allowed(self):
+        return self.mask
+
+    def accept(self, token):
+        assert token % 2 == 0
+
+    def is_complete(self):
+        return True
+
+
+def test_own_filter(opened, engine):
+    events = list(engine.submit(ask(opened, "Woe", filter=EvenOnly(opened.model.vocab_size))))
+    ids = [token.id for event in events for token in event.tokens]
+    assert ids and all(token % 2 == 0 for token in ids)
+
+    class Broken(EvenOnly):
+        def allowed(self):
+            return "nothing"
+
+    with pytest.raises(skald.Error, match="allowed"):
+        engine.submit(ask(opened, "Woe", filter=Broken(4))).text()
+
+
+def test_engines_end_in_any_order(opened):
+    engine = skald.Engine(opened, threads=1)
+    answer = engine.submit(ask(opened, "Woe", max_tokens=300))
+    del engine
+    assert answer.text()
+    answer = skald.Engine(opened, threads=1).submit(ask(opened, "Woe", max_tokens=300))
+    del answer  # in the middle of its work
