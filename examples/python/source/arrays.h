@@ -26,13 +26,29 @@ struct Array {
   nb::object value;
 };
 
+/// Returns an object that keeps `owner` alive.
+inline nb::capsule CapsuleOf(std::shared_ptr<void> owner) {
+  auto* kept = new std::shared_ptr<void>(std::move(owner));
+  return nb::capsule(kept, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<void>*>(pointer); });
+}
+
 /// Returns an array of `data`, [shape], in memory that `owner` keeps.
 template <class T>
 Array<T> ArrayOf(T* data, std::initializer_list<size_t> shape, std::shared_ptr<void> owner, bool is_writable = false) {
-  auto* kept = new std::shared_ptr<void>(std::move(owner));
-  nb::capsule capsule(kept, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<void>*>(pointer); });
+  const nb::capsule capsule = CapsuleOf(std::move(owner));
   if (is_writable) return {nb::cast(nb::ndarray<nb::numpy, T>(data, shape, capsule))};
   return {nb::cast(nb::ndarray<nb::numpy, const T>(data, shape, capsule))};
+}
+
+/// The same with the floats from one element of each axis to the next.
+template <class T>
+Array<T> StridedArrayOf(T* data, const std::vector<size_t>& shape, const std::vector<int64_t>& strides,
+                        std::shared_ptr<void> owner, bool is_writable = false) {
+  const nb::capsule capsule = CapsuleOf(std::move(owner));
+  if (is_writable) {
+    return {nb::cast(nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), capsule, strides.data()))};
+  }
+  return {nb::cast(nb::ndarray<nb::numpy, const T>(data, shape.size(), shape.data(), capsule, strides.data()))};
 }
 
 /// Returns an array of its own.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -69,20 +70,19 @@ auto Compute(Computer& computer, Watching& watching, Call call) {
 }
 
 Array<float> ForwardOne(const AnyModel& model, const std::shared_ptr<Cache>& cache, TokenIds tokens, Computer& computer,
-                        uint32_t pass_tokens, std::optional<nb::callable> observer, const Adapters& adapters,
-                        bool writable) {
+                        uint32_t pass_tokens, const Hooks& hooks, const Adapters& adapters, bool writable) {
   const std::vector<int32_t> ids = tokens.Read();
   const OneUser computing = computer.Use(), changing = cache->Use();
   Watching watching;
   ForwardOptions options = OptionsOf(pass_tokens, adapters);
-  if (observer) options.hooks = {watching.Observe(*observer)};
+  options.hooks = watching.Watch(hooks);
   const std::span<const float> logits = Compute(
       computer, watching, [&](Workspace& workspace) { return model.Forward(cache->value, ids, workspace, options); });
   return ArrayOf(const_cast<float*>(logits.data()), {logits.size()}, computer.Lend(), writable);
 }
 
 Rows ForwardBatch(const AnyModel& model, const Requests& requests, Computer& computer, uint32_t pass_tokens,
-                  std::optional<nb::callable> observer, const Adapters& adapters, bool writable) {
+                  const Hooks& hooks, const Adapters& adapters, bool writable) {
   const OneUser computing = computer.Use();
   const std::vector<Requests::Request> kept = requests.requests;  // another thread may add to it
   std::deque<OneUser> changing;
@@ -98,7 +98,7 @@ Rows ForwardBatch(const AnyModel& model, const Requests& requests, Computer& com
   }
   Watching watching;
   ForwardOptions options = OptionsOf(pass_tokens, adapters);
-  if (observer) options.hooks = {watching.Observe(*observer)};
+  options.hooks = watching.Watch(hooks);
   Outputs outputs =
       Compute(computer, watching, [&](Workspace& workspace) { return model.Forward(batch, workspace, options); });
   return {std::move(outputs), computer.Lend(), writable};
@@ -152,13 +152,16 @@ void BindForward(nb::module_& m) {
   BindWatching(m);
   nb::class_<Rows>(m, "Outputs", "The outputs of a batch, in the order in which rows that want something were added.")
       .def("__len__", [](const Rows& self) { return self.outputs.size(); })
+      .def_prop_ro(
+          "stopped", [](const Rows& self) { return self.outputs.stopped(); }, Doc("Outputs::stopped"))
       .def("__getitem__", &Rows::At, "index"_a);
   nb::borrow<nb::class_<AnyModel>>(m.attr("Model"))
       .def("forward", &ForwardOne, "cache"_a, "tokens"_a, "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
-           "observer"_a = nb::none(), "adapters"_a = Adapters(), "writable"_a = false,
-           "Appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.")
+           "hooks"_a = Hooks(), "adapters"_a = Adapters(), "writable"_a = false,
+           "Appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows; none if a hook "
+           "ended the step.")
       .def("forward", &ForwardBatch, "batch"_a, "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
-           "observer"_a = nb::none(), "adapters"_a = Adapters(), "writable"_a = false, Doc("AnyModel::Forward"))
+           "hooks"_a = Hooks(), "adapters"_a = Adapters(), "writable"_a = false, Doc("AnyModel::Forward"))
       .def("logits", &LogitsOf, nb::arg("residual").noconvert(), "workspace"_a, Doc("AnyModel::Logits"));
 }
 

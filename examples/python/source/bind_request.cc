@@ -29,7 +29,7 @@ void InitRequest(Request* self, TokenIds prompt, const SamplerSettings& sampler,
                  std::optional<nb::callable> own_sampler, bool penalize_prompt, uint32_t samples,
                  std::optional<uint32_t> max_tokens, std::vector<int32_t> end_tokens,
                  std::vector<std::string> stop_strings, std::optional<size_t> prompt_logprobs,
-                 std::optional<Pooling> embedding, bool special_text, nb::object filter,
+                 std::optional<PromptEmbedding> embedding, bool special_text, nb::object filter,
                  std::optional<uint32_t> max_drafts, std::string tenant, std::optional<std::string> salt,
                  int32_t priority, std::optional<double> deadline, std::vector<uint32_t> branch_points,
                  std::string note, const Adapter* adapter) {
@@ -95,7 +95,9 @@ void BindEvent(nb::module_& m) {
 }  // namespace
 
 void BindRequest(nb::module_& m) {
-  nb::enum_<Pooling>(m, "Pooling", Doc("Pooling")).value("LAST", Pooling::kLast).value("MEAN", Pooling::kMean);
+  nb::enum_<PromptEmbedding>(m, "PromptEmbedding", Doc("PromptEmbedding"))
+      .value("LAST", PromptEmbedding::kLast)
+      .value("MEAN", PromptEmbedding::kMean);
   BindEvent(m);
   BindEngineCallbacks(m);
   nb::class_<Request>(m, "Request", Doc("Request"))

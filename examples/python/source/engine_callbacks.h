@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samplers, policies and drafters that a program writes in Python, as an engine calls them from its thread. What fails
-// in one is an error where the engine has one to give, and is told by sys.unraisablehook elsewhere.
+// Samplers, policies and drafters that a program writes in Python, as an engine calls them from its thread. A failure
+// in one is an error where the engine has one to give; elsewhere sys.unraisablehook tells it.
 
 #ifndef SKALD_EXAMPLES_PYTHON_SOURCE_ENGINE_CALLBACKS_H_
 #define SKALD_EXAMPLES_PYTHON_SOURCE_ENGINE_CALLBACKS_H_

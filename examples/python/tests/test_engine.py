@@ -62,7 +62,7 @@ def test_details(opened, engine):
     asked = [token for event in events for token in event.prompt_tokens]
     assert len(asked) == len(opened.tokenizer.encode("And God said", add_special=True)) - 1
     assert {event.finish for event in events if event.finish} == {skald.FinishReason.MAX_TOKENS}
-    last = list(engine.submit(ask(opened, "And God said", embedding=skald.Pooling.MEAN)))[-1]
+    last = list(engine.submit(ask(opened, "And God said", embedding=skald.PromptEmbedding.MEAN)))[-1]
     assert last.embedding.shape == (opened.model.model_dim,)
     stopped = engine.submit(ask(opened, "And God said", max_tokens=400))
     stopped.cancel()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved state: bytes, folders, Redis, prompt caches. What is loaded goes on with the same bits."""
+"""Saved state: bytes, folders, Redis, prompt caches. A loaded conversation goes on with the same bits."""
 
 import shutil
 import subprocess
