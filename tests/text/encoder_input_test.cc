@@ -69,7 +69,8 @@ void CheckCases(const Tokenizer& tokenizer, const std::string& name) {
       CHECK(input->ids == item["ids"].get<Ids>());
       CHECK(input->types == item["types"].get<Ids>());
       size_t texts = 0;
-      for (const std::string& text : item["texts"]) texts += MustEncode(one, text, ParseSpecial::kYes).size();
+      for (const json& text : item["texts"])
+        texts += MustEncode(one, text.get<std::string>(), ParseSpecial::kYes).size();
       const size_t around = item["texts"].size() == 1 ? TokensAroundText(one) : TokensAroundPair(one).value();
       CHECK(input->ids.size() + input->cut_first + input->cut_second == texts + around);
     }

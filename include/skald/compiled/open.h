@@ -19,6 +19,7 @@
 #include "skald/open/detail/token_session.h"
 #include "skald/open/encoders/detail/embeddings.h"
 #include "skald/open/encoders/detail/encoder_facts.h"
+#include "skald/open/encoders/detail/ranking.h"
 #include "skald/open/tools/detail/answer_filter.h"
 #include "skald/open/tools/detail/output_format.h"
 #include "skald/open/tools/detail/output_parser.h"

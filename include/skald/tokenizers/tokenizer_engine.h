@@ -44,6 +44,7 @@ struct NamedIds {
 
 /// A part of what an encoder reads: a token, or one of the texts.
 struct InputPart {
+  /// The kinds of parts.
   enum class Content { kToken, kFirst, kSecond };
   Content content = Content::kToken;  ///< a token, the first text or the second one
   int32_t id = 0;                     ///< of a token

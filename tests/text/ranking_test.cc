@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "skald/open/encoders/ranking.h"
+
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "tests/support/check_error.h"
+
+namespace skald {
+namespace ranking_test {
+
+using Order = std::vector<size_t>;
+
+Embeddings RowsOf(size_t dimension, std::vector<size_t> begins, std::vector<float> values) {
+  const size_t texts = begins.size() - 1;
+  return {dimension, std::move(begins), std::move(values), std::vector<uint32_t>(texts, 1)};
+}
+
+TEST_CASE("Scores are ordered from the highest on, equal ones by their places, what is no number last") {
+  const float none = std::numeric_limits<float>::quiet_NaN(), most = std::numeric_limits<float>::infinity();
+  CHECK(OrderOfScores(std::vector<float>{0.5f, none, 2.0f, 0.5f, -most, 2.0f, most, 0.0f, -0.0f, none}) ==
+        Order{6, 2, 5, 0, 3, 7, 8, 4, 1, 9});
+  CHECK(OrderOfScores(std::vector<float>(5, 1.0f), 3) == Order{0, 1, 2});
+  CHECK(OrderOfScores(std::vector<float>{1.0f}, 8) == Order{0});
+  CHECK(OrderOfScores({}).empty());
+  Order all(1000);
+  std::iota(all.begin(), all.end(), size_t{0});
+  CHECK(OrderOfScores(std::vector<float>(1000, 0.25f)) == all);
+}
+
+TEST_CASE("The nearest texts are those of the greatest cosine, whatever their lengths") {
+  const Embeddings texts = RowsOf(2, {0, 1, 2, 3, 4}, {0, 1, 3, 4, 30, 40, -1, 0});
+  const auto found = FindNearest(std::vector<float>{6, 8}, texts, 3);
+  REQUIRE(found);
+  CHECK(*found == std::vector<FoundText>{{1, 1.0f}, {2, 1.0f}, {0, 0.8f}});
+  testing::CheckError(FindNearest(std::vector<float>{1, 2, 3}, texts), ErrorCode::kInvalidArgument, "3 floats");
+  CHECK(FindNearest(std::vector<float>{1}, Embeddings())->empty());
+}
+
+TEST_CASE("Embeddings that are not pooled are compared token by token") {
+  const Embeddings texts = RowsOf(2, {0, 2, 3}, {1, 0, 0, 1, 2, 0});
+  const auto found = FindNearest(std::vector<float>{1, 0, 0, 3}, texts);
+  REQUIRE(found);
+  CHECK(*found == std::vector<FoundText>{{0, 4.0f}, {1, 2.0f}});
+}
+
+}  // namespace ranking_test
+}  // namespace skald
