@@ -28,6 +28,8 @@ class ReferenceTensors {
     return {wide.begin(), wide.end()};
   }
 
+  bool Has(const std::string& name) const { return file_.Find(name) != nullptr; }
+
   // A tensor without a leading axis of rows.
   std::vector<float> AllFloats(const std::string& name) const { return All<float>(name, "F32"); }
   std::vector<int32_t> AllTokens(const std::string& name) const {

@@ -248,6 +248,13 @@ struct AttentionArgs {
   float scale;                   ///< of scores
   float softcap;                 ///< 0: no cap
   const float* sinks = nullptr;  ///< [heads] or null: scores that are added to the softmax beside those of positions
+  /// [sequences], how many positions each has, for rows that see positions before and after their own, with a window
+  /// those less than it away; null for rows that see no later ones.
+  const uint32_t* lengths = nullptr;
+  /// [heads, 2 * bias_reach + 1], what is added to scores, the distance 0 in the middle: for a key after the query to
+  /// the right of it. Every visible key is at least kTile nearer than bias_reach. Null: nothing.
+  const float* bias = nullptr;
+  size_t bias_reach = 0;  ///< see bias
   size_t unit_begin, unit_end;
 };
 

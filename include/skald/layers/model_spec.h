@@ -45,6 +45,17 @@ constexpr std::string_view NameOf(EmbeddingScale scale) {
   return "unknown";
 }
 
+/// The addend of attention's scores by the distance between two positions.
+struct DistanceBias {
+  int heads = 0;  ///< of queries, in every layer; 0: nothing is added
+  /// Learned numbers for so many groups of distances, as T5 has them (arXiv:1910.10683, section 2.1); 0: minus the
+  /// distance, times a slope of each head (ALiBi, arXiv:2108.12409).
+  int buckets = 0;
+  int max_distance = 0;  ///< beyond which distances are of one group
+
+  friend constexpr bool operator==(const DistanceBias&, const DistanceBias&) = default;
+};
+
 /// Reads the residual stream, normalises it, computes its layers from that, and adds what they give.
 struct Block {
   uint32_t number = 0;                       ///< of the layer that checkpoints count it to
@@ -54,13 +65,16 @@ struct Block {
   std::optional<NormSpec> post_norm = {};   ///< of what they give
   FixedText post_norm_name = "post_attention_layernorm";  ///< likewise
   float residual_multiplier = 1.0f;                       ///< of what is added to the residual stream
-  bool learned_scale = false;    ///< whether the residual stream after it is multiplied by a learned number
-  bool beside_previous = false;  ///< it reads the residual stream that the block before it read
+  bool learned_scale = false;                ///< whether the residual stream after it is multiplied by a learned number
+  bool beside_previous = false;              ///< it reads the residual stream that the block before it read
+  std::optional<NormSpec> stream_norm = {};  ///< of the residual stream after it, which continues with that
+  /// Likewise. Where the last block has this name and no such norm, it is that of the final norm.
+  FixedText stream_norm_name = "";
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
            a.residual_multiplier == b.residual_multiplier && a.learned_scale == b.learned_scale &&
-           a.beside_previous == b.beside_previous;
+           a.beside_previous == b.beside_previous && a.stream_norm == b.stream_norm;
   }
 };
 
@@ -77,6 +91,10 @@ struct ModelSpec {
   int per_layer_dim = 0;  ///< width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
   std::optional<NormSpec> embedding_norm = {};  ///< of embeddings on the way in
   bool head_bias = false;                       ///< logits have a bias, before they are divided
+  int positions = 0;       ///< rows of learned embeddings of positions, added to those of tokens; 0: there are none
+  int first_position = 0;  ///< the row of a text's first token
+  int token_types = 0;     ///< rows of learned embeddings of the types of tokens, likewise
+  DistanceBias distance_bias = {};  ///< of all attention layers
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
@@ -96,6 +114,7 @@ struct ModelSpec {
       VisitUnless(1.0f, "residual_multiplier", block.residual_multiplier, visit);
       VisitUnless(false, "learned_scale", block.learned_scale, visit);
       VisitUnless(false, "beside_previous", block.beside_previous, visit);
+      if (block.stream_norm) visit("stream_norm", *block.stream_norm);
     }
     visit("final_norm", final_norm);
     visit("final_softcap", final_softcap);
@@ -104,6 +123,12 @@ struct ModelSpec {
     VisitUnless(0, "per_layer_dim", per_layer_dim, visit);
     if (embedding_norm) visit("embedding_norm", *embedding_norm);
     VisitUnless(false, "head_bias", head_bias, visit);
+    VisitUnless(0, "positions", positions, visit);
+    VisitUnless(0, "first_position", first_position, visit);
+    VisitUnless(0, "token_types", token_types, visit);
+    VisitUnless(0, "bias_heads", distance_bias.heads, visit);
+    VisitUnless(0, "bias_buckets", distance_bias.buckets, visit);
+    VisitUnless(0, "bias_max_distance", distance_bias.max_distance, visit);
   }
 };
 
@@ -182,6 +207,45 @@ constexpr const char* WhyImpossibleIn(const ModelSpec& spec, size_t b, const Lay
 
 }  // namespace internal
 
+/// Returns whether layers of the model see whole sequences at once: it is computed by AnyModel::Encode, and keeps no
+/// state.
+constexpr bool SeesBothWays(const ModelSpec& spec) {
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (layer.StateOfPass()) return true;
+    }
+  }
+  return false;
+}
+
+namespace internal {
+
+/// Returns why no model embeds positions and types of tokens as `spec` says, or null.
+constexpr const char* WhyImpossibleEncoder(const ModelSpec& spec) {
+  if (spec.positions < 0 || spec.first_position < 0 || spec.token_types < 0) {
+    return "Rows of embeddings of positions and types must not be negative.";
+  }
+  if (spec.first_position > 0 && spec.first_position >= spec.positions) return "A text's first position has no row.";
+  const DistanceBias& bias = spec.distance_bias;
+  if (bias.heads < 0 || bias.buckets < 0) return "The heads of a bias of distances must not be negative.";
+  if (bias.buckets > 0 && (bias.buckets % 4 != 0 || bias.max_distance <= bias.buckets / 4)) {
+    return "Groups of distances must be a multiple of four, and reach further than half of those of one side.";
+  }
+  if (!SeesBothWays(spec)) {
+    const bool is_plain = spec.positions == 0 && spec.token_types == 0 && bias.heads == 0;
+    return is_plain ? nullptr : "Learned positions, types of tokens and biases of distances need attention both ways.";
+  }
+  for (const Block& block : spec.blocks) {
+    if (block.stream_norm && block.beside_previous) return "A block beside another does not normalise the stream.";
+    for (const LayerSpec& layer : block.layers) {
+      if (layer.State() || layer.StateOfOther()) return "A model that sees both ways must keep no state.";
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace internal
+
 /// Returns why no model can be as `spec` says, in a sentence, or null. The sentence calls sizes as Configs do.
 constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (spec.model_dim <= 0 || spec.vocab_size <= 0) return "kModelDim and kVocabSize must be positive.";
@@ -195,6 +259,7 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (spec.embedding_norm) {
     if (const char* why = spec.embedding_norm->WhyImpossible()) return why;
   }
+  if (const char* why = internal::WhyImpossibleEncoder(spec)) return why;
   int carried = 0;
   for (size_t b = 0; b < spec.blocks.size(); ++b) {
     const Block& block = spec.blocks[b];
@@ -203,7 +268,7 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
     if (block.beside_previous && (b == 0 || spec.blocks[b - 1].beside_previous || spec.blocks[b - 1].learned_scale)) {
       return "A block beside the one before it needs one that is beside no other and does not scale the stream.";
     }
-    for (const auto* norm : {&block.norm, &block.post_norm}) {
+    for (const auto* norm : {&block.norm, &block.post_norm, &block.stream_norm}) {
       if (!*norm) continue;
       if (const char* why = (*norm)->WhyImpossible()) return why;
     }

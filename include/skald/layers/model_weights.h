@@ -28,6 +28,7 @@ struct BlockWeights {
   std::vector<std::unique_ptr<LayerWeights>> layers;  ///< as Block::layers
   NormWeights post_norm;                              ///< empty without one
   std::vector<float> scale;                           ///< [1], or empty
+  NormWeights stream_norm;                            ///< empty without one
 
   /// The parameters of layer `index`, which is of type L.
   template <Layer L>
@@ -50,9 +51,13 @@ struct ModelWeights {
   NormWeights final_norm;        ///< before the head
   NormWeights embedding_norm;    ///< empty without one
   /// Of models with per-layer inputs; else empty.
-  Matrix per_layer_embedding;        ///< [vocab_size, layers * per_layer_dim]
-  Matrix per_layer_projection;       ///< [layers * per_layer_dim, model_dim]
-  NormWeights per_layer_norm;        ///< [per_layer_dim]
+  Matrix per_layer_embedding;   ///< [vocab_size, layers * per_layer_dim]
+  Matrix per_layer_projection;  ///< [layers * per_layer_dim, model_dim]
+  NormWeights per_layer_norm;   ///< [per_layer_dim]
+  /// Of encoders whose tokens have them; else empty.
+  Matrix position_embedding;         ///< [positions, model_dim], f32
+  Matrix type_embedding;             ///< [token_types, model_dim], f32
+  std::vector<float> distance_bias;  ///< [buckets, heads]
   std::vector<BlockWeights> blocks;  ///< as ModelSpec::blocks
 };
 

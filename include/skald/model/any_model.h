@@ -38,6 +38,13 @@ namespace skald {
 class ForwardPass;
 struct ModelTables;
 
+/// A whole text for AnyModel::Encode. Nothing of it is owned.
+struct WholeText {
+  std::span<const int32_t> tokens;      ///< at least one
+  std::span<const Want> wants;          ///< [tokens], none of them kLogits
+  std::span<const int32_t> types = {};  ///< [tokens], of models whose tokens have types; empty: all are 0
+};
+
 class AnyModel {
  public:
   /// Errors contain `name`. `functions` must have one for the type of every layer, and `kernels`, which must outlive
@@ -74,6 +81,16 @@ class AnyModel {
   /// a workspace that another call is using, a pool without bytes, an executor or hook that threw or failed).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;
 
+  /// Computes whole texts by a model that sees both ways (SeesBothWays), which keeps nothing of them, and returns the
+  /// outputs that their rows want, in order; they live in `workspace` until its next use. All texts are computed in one
+  /// pass, options.pass_tokens or not: a text cannot be cut, and the caller decides which are together. The outputs
+  /// of a text do not depend on the others. Errors name the text by its number: kInvalidArgument (no texts, no tokens,
+  /// an id or a type out of range, wants or types that do not match the tokens, or want logits), kOutOfRange (more
+  /// tokens than the model has positions), kUnsupported (a model that does not see both ways, or a part of one),
+  /// kResourceExhausted and kFailedPrecondition as Forward.
+  Result<Outputs> Encode(std::span<const WholeText> texts, Workspace& workspace,
+                         const ForwardOptions& options = {}) const;
+
   /// One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows;
   /// none where a hook ended the step.
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace,
@@ -101,6 +118,9 @@ class AnyModel {
                          const CommunicatorRef* ranks = nullptr) const;
 
  private:
+  /// Those of each sequence, or none.
+  using TypesOfTokens = std::span<const std::span<const int32_t>>;
+
   // For caches of any token limit.
   void ListRotations();
 
@@ -115,7 +135,7 @@ class AnyModel {
   /// Everything that computing the plan needs.
   Result<std::unique_ptr<ForwardPass>> MakePass(const StepPlan& plan, std::vector<std::span<const int32_t>> tokens,
                                                 std::span<BlockPool* const> pools, Workspace& workspace,
-                                                const ForwardOptions& options) const;
+                                                const ForwardOptions& options, TypesOfTokens types = {}) const;
 
   /// Computes where nothing is in the way: here, and with all ranks of a model that is divided.
   Result<void> Run(const Result<std::unique_ptr<ForwardPass>>& pass, const CommunicatorRef* ranks) const;
@@ -127,6 +147,12 @@ class AnyModel {
 
   /// Checks that caches and tokens are this model's, which Step::Plan cannot know.
   Result<void> Check(const Batch& batch) const;
+
+  /// Checks a text for Encode.
+  Result<void> CheckText(const WholeText& text) const;
+
+  /// Refuses to continue texts that must be computed whole.
+  Result<void> CheckLooksBack() const;
 
   Result<void> CheckPool(const BlockPool& pool, const char* whose) const;
 

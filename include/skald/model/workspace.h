@@ -38,8 +38,10 @@ struct Activations {
   Scratch scratch;                    ///< pieces of memory that layers name (Layer::ScratchFloats)
   MatMulScratch matmul;               ///< prepared inputs and partial sums of multiplications
   AdapterScratch adapters;            ///< of the adapters' two small matrices
-  /// Of each group of the cache's layout, [rows, rotary_dim / 2].
+  /// Of each group of the cache's layout, and then of each group of a pass's state, [rows, rotary_dim / 2].
   std::vector<AlignedBuffer<float>> cos, sin;
+  std::vector<AlignedBuffer<std::byte>> pass_blocks;  ///< of each group of a pass's state, its blocks
+  AlignedBuffer<float> distance_bias;                 ///< AttentionArgs::bias
 };
 
 /// Results, kept until the next Forward.

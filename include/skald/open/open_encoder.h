@@ -32,7 +32,9 @@ namespace skald {
 struct TextIds {
   std::vector<int32_t> tokens;      ///< at least one
   std::vector<int32_t> types = {};  ///< [tokens], which of two texts each is of (0 or 1); empty: all are 0
-  uint32_t prompt_tokens = 0;       ///< the first ones, which are of the prompt
+  uint32_t prompt_tokens = 0;       ///< the first ones, which are of the prompt or special
+  uint32_t prefix = 0;              ///< the first ones, which begin every window of a long text
+  uint32_t suffix = 0;              ///< the last ones, which end every window
 };
 
 /// The treatment of a text that is longer than the model's longest.
@@ -48,7 +50,10 @@ struct EncoderOptions {
   std::optional<DType> weight_type = {};  ///< to load weights as; unset: ModelInfo::weight_type
   LoadOptions load = {};                  ///< of the weights; `weight_type` is used in place of its dtype
   std::optional<Pooling> pooling = {};    ///< in place of what the files say
-  bool has_text = true;                   ///< false: no tokenizer is opened, and texts are token ids
+  /// In place of what the files say. Decoders that rank by "yes" or "no" are often published without a word of it:
+  /// kDecoderReranker takes these two tokens.
+  std::optional<EncoderKind> kind = {};
+  bool has_text = true;  ///< false: no tokenizer is opened, and texts are token ids
 };
 
 /// How texts are embedded.

@@ -179,6 +179,7 @@ inline void AddAttention(const ShortForm& a, auto& expressions, Members& members
   members.AddUnless(false, "kQKNorm", a.qk_norm);
   members.AddUnless(false, "kQKProjectionNorm", a.qk_projection_norm);
   members.AddUnless(false, "kNormAfterRope", a.norm_after_rope);
+  members.AddUnless(false, "kBothWays", a.both_ways);
   members.AddUnless(false, "kInterleavedRope", a.interleaved_rope);
 }
 
@@ -251,6 +252,8 @@ inline void AddBlock(const Block& block, auto& expressions, Members& members) {
   parts.AddUnless(Literal(1.0f), "residual_multiplier", Literal(block.residual_multiplier));
   parts.AddUnless(Literal(false), "learned_scale", Literal(block.learned_scale));
   parts.AddUnless(Literal(false), "beside_previous", Literal(block.beside_previous));
+  parts.AddUnless(expressions.Of(standard.stream_norm), "stream_norm", expressions.Of(block.stream_norm));
+  parts.AddUnless(Literal(standard.stream_norm_name), "stream_norm_name", Literal(block.stream_norm_name));
   members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);
 }
 
@@ -271,6 +274,16 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
   facts.AddUnless(Literal(0), "per_layer_dim", Literal(spec.per_layer_dim));
   if (spec.embedding_norm) facts.Add("embedding_norm", expressions.Of(*spec.embedding_norm));
   facts.AddUnless(Literal(false), "head_bias", Literal(spec.head_bias));
+  facts.AddUnless(Literal(0), "positions", Literal(spec.positions));
+  facts.AddUnless(Literal(0), "first_position", Literal(spec.first_position));
+  facts.AddUnless(Literal(0), "token_types", Literal(spec.token_types));
+  if (const DistanceBias& bias = spec.distance_bias; bias.heads > 0) {
+    List parts;
+    parts.Add("heads", Literal(bias.heads));
+    parts.Add("buckets", Literal(bias.buckets));
+    parts.Add("max_distance", Literal(bias.max_distance));
+    facts.Add("distance_bias", parts.InBraces());
+  }
   members.AddLine("skald::ModelSpec spec = " + facts.InBraces() + ";", 4);
   for (const Block& block : spec.blocks) AddBlock(block, expressions, members);
   members.AddLine("return spec;", 4);

@@ -19,7 +19,7 @@
 //   kSharedFeedForward, true where every layer has both side by side.
 // With attention layers: kHeads, kKVHeads, kHeadDim, and kRope unless all are kNopeAttention; with sliding ones
 //   kWindow. Optional: kSlidingRope, kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias,
-//   kQKNorm, kNormAfterRope, kQKProjectionNorm, kInterleavedRope; kRopeFactors and kShortRopeFactors, each a
+//   kQKNorm, kNormAfterRope, kQKProjectionNorm, kInterleavedRope, kBothWays; kRopeFactors and kShortRopeFactors, each a
 //   std::array, are those of kRope.
 // With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
 //   kTimeStepRank, kMamba2 needs kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups. Optional for
@@ -150,6 +150,7 @@ constexpr void ReadAttention(ShortForm& a) {
   if constexpr (requires { C::kQKNorm; }) a.qk_norm = C::kQKNorm;
   if constexpr (requires { C::kQKProjectionNorm; }) a.qk_projection_norm = C::kQKProjectionNorm;
   if constexpr (requires { C::kNormAfterRope; }) a.norm_after_rope = C::kNormAfterRope;
+  if constexpr (requires { C::kBothWays; }) a.both_ways = C::kBothWays;
   if constexpr (requires { C::kInterleavedRope; }) a.interleaved_rope = C::kInterleavedRope;
 }
 

@@ -67,6 +67,7 @@ struct ShortForm {
   bool qk_norm = false;                        ///< a norm of each query and key head, before RoPE
   bool qk_projection_norm = false;             ///< a norm of all query heads as one, and of all key heads
   bool norm_after_rope = false;                ///< qk_norm is after RoPE
+  bool both_ways = false;                      ///< attention sees later positions too, as in encoders
   bool interleaved_rope = false;               ///< RoPE turns neighbours in each head
   bool head_bias = false;                      ///< of the output head
   bool parallel_layers = false;                ///< a mixer and its feed-forward layer side by side, after one norm
@@ -120,7 +121,8 @@ constexpr Attention AttentionOf(const ShortForm& a, LayerKind kind) {
                          .qkv_bias = a.qkv_bias,
                          .output_bias = a.attention_output_bias,
                          .interleaved_rope = a.interleaved_rope && kind != LayerKind::kNopeAttention,
-                         .norm_after_rope = a.norm_after_rope};
+                         .norm_after_rope = a.norm_after_rope,
+                         .both_ways = a.both_ways};
   if (kind == LayerKind::kNopeAttention) {
     attention.rotary_dim = 0;
   } else if (slides && a.sliding_rope) {

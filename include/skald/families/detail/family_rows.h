@@ -10,10 +10,12 @@
 
 #include "skald/families/arcee/detail/family.h"
 #include "skald/families/bailing_moe/detail/family.h"
+#include "skald/families/bert/detail/family.h"
 #include "skald/families/cohere/detail/family.h"
 #include "skald/families/deepseek_v3/detail/family.h"
 #include "skald/families/dots1/detail/family.h"
 #include "skald/families/ernie4_5/detail/family.h"
+#include "skald/families/eurobert/detail/family.h"
 #include "skald/families/exaone4/detail/family.h"
 #include "skald/families/falcon/detail/family.h"
 #include "skald/families/falcon_h1/detail/family.h"
@@ -36,7 +38,10 @@
 #include "skald/families/ministral3/detail/family.h"
 #include "skald/families/mistral/detail/family.h"
 #include "skald/families/mistral4/detail/family.h"
+#include "skald/families/modernbert/detail/family.h"
+#include "skald/families/mpnet/detail/family.h"
 #include "skald/families/nemotron_h/detail/family.h"
+#include "skald/families/nomic_bert/detail/family.h"
 #include "skald/families/olmo2/detail/family.h"
 #include "skald/families/olmo3/detail/family.h"
 #include "skald/families/olmoe/detail/family.h"
@@ -52,6 +57,7 @@
 #include "skald/families/smollm3/detail/family.h"
 #include "skald/families/stablelm/detail/family.h"
 #include "skald/families/starcoder2/detail/family.h"
+#include "skald/families/t5_encoder/detail/family.h"
 
 namespace skald::internal {
 
@@ -66,7 +72,8 @@ using FamilyRows =
              SeedOssRow, Exaone4Row, ArceeRow, GemmaRow, Gemma2Row, Gemma3Row, RecurrentGemmaRow, MambaRow, Mamba2Row,
              Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow, FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row,
              DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row, CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row,
-             Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row>;
+             Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row, BertRow,
+             MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, T5EncoderRow>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

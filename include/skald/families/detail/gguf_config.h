@@ -44,8 +44,12 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     if (tensor.name.ends_with(".ffn_norm.weight")) facts.has_feed_forward_norm = true;
     if (tensor.name.ends_with(".attn_q.bias")) facts.has_query_bias = true;
     if (tensor.name.ends_with(".attn_q_norm.weight")) facts.has_query_norm = true;
-    if (tensor.name == "token_embd.weight" && tensor.shape[0] <= std::numeric_limits<int>::max()) {
-      facts.vocab_size = static_cast<int>(tensor.shape[0]);
+    const std::pair<std::string_view, int*> tables[] = {{"token_embd.weight", &facts.vocab_size},
+                                                        {"position_embd.weight", &facts.positions},
+                                                        {"token_types.weight", &facts.token_types}};
+    for (const auto& [name, rows] : tables) {
+      const bool fits = tensor.name == name && tensor.shape[0] <= std::numeric_limits<int>::max();
+      if (fits) *rows = tensor.shape.size() < 2 ? 1 : static_cast<int>(tensor.shape[0]);
     }
     std::vector<float>* const divisors = tensor.name == kRopeDivisors        ? &facts.rope_divisors
                                          : tensor.name == kLongRopeDivisors  ? &facts.long_rope_divisors

@@ -72,6 +72,9 @@ inline constexpr auto kGgufNamesInPairs = [] {
   return names;
 }();
 
+// Heads of rerankers and dense layers of encoders.
+inline constexpr std::string_view kGgufHeads[] = {"cls.", "dense_2.", "dense_3."};
+
 // One language model and nothing else.
 constexpr TensorNames GgufTensors(std::span<const Renaming> names) {
   return {.body = "",
@@ -80,7 +83,8 @@ constexpr TensorNames GgufTensors(std::span<const Renaming> names) {
           .final_norm = "output_norm.",
           .layers = "blk.",
           .renamings = names,
-          .stores_converted = true};
+          .stores_converted = true,
+          .other_parts = kGgufHeads};
 }
 
 inline constexpr TensorNames kCommonTensors[] = {
@@ -90,6 +94,8 @@ inline constexpr TensorNames kCommonTensors[] = {
     {.body = "language_model.model.", .head = "language_model.lm_head.", .renamings = kAllFolderNames},
     {.body = "model.language_model.", .head = "lm_head.", .renamings = kAllFolderNames},
     GgufTensors(kAllGgufNames),
+    // Text models without a head, as encoders are published.
+    {.body = "", .head = "lm_head.", .renamings = kAllFolderNames},
 };
 inline constexpr const TensorNames& kCommonGguf = kCommonTensors[3];
 inline constexpr TensorNames kGgufInPairs = GgufTensors(kGgufNamesInPairs);

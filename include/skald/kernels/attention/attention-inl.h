@@ -61,7 +61,16 @@ HWY_INLINE void PrefetchQuery(const AttentionArgs& args, const Queries& queries,
 
 HWY_INLINE Positions VisibleTo(const AttentionArgs& args, size_t row) {
   const size_t end = size_t{args.positions[row]} + 1;
-  return {args.window != 0 && end > args.window ? end - args.window : 0, end};
+  const size_t begin = args.window != 0 && end > args.window ? end - args.window : 0;
+  if (args.lengths == nullptr) return {begin, end};
+  const size_t length = args.lengths[args.sequences[row]];
+  return {begin, args.window == 0 ? length : HWY_MIN(length, end - 1 + args.window)};
+}
+
+// The addend of the scores of a query, at the key of position 0; null without one.
+HWY_INLINE const float* BiasOf(const AttentionArgs& args, size_t row, size_t head) {
+  if (args.bias == nullptr) return nullptr;
+  return args.bias + head * (2 * args.bias_reach + 1) + args.bias_reach - args.positions[row];
 }
 
 // The positions that at least one of the queries sees.
@@ -86,6 +95,7 @@ struct BlockState {
   alignas(kAlignment) float sum[kMaxBlockRows][kLanes];
   alignas(kAlignment) float max[kMaxBlockRows], correction[kMaxBlockRows];
   Positions visible[kMaxBlockRows];
+  const float* bias[kMaxBlockRows];                   // BiasOf
   const float* value_scales[kAttentionSpan / kTile];  // of one span, if the cache holds codes
   size_t rows, computed_rows;
 
@@ -126,6 +136,7 @@ void BeginBlock(const AttentionArgs& args, const Queries& queries, BlockState<E>
     const size_t row = queries.Row(queries.begin + r), head = queries.Head(queries.begin + r);
     LoadQuery<T>(args.queries + row * args.query_stride + head * head_dim, head_dim, state.query, r);
     state.visible[r] = VisibleTo(args, row);
+    state.bias[r] = BiasOf(args, row, head);
   }
   for (size_t r = state.rows; r < state.computed_rows; ++r) {
     LoadQuery<T>(nullptr, 0, state.query, r);
@@ -199,7 +210,7 @@ HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_sco
                             size_t span_begin, const Positions& span, BlockState<E>& state) {
   const FloatTag tag;
   alignas(kAlignment) float new_max[kMaxBlockRows] = {};
-  finish_scores(args, span_begin, state.visible, state.rows, state.scores, state.max, new_max);
+  finish_scores(args, span_begin, state.visible, state.bias, state.rows, state.scores, state.max, new_max);
   for (size_t r = 0; r < state.rows; r += hn::Lanes(tag)) {
     const FloatVec change = hn::Sub(hn::Load(tag, state.max + r), hn::Load(tag, new_max + r));
     hn::Store(ExpNonPositive(change), tag, state.correction + r);
@@ -404,7 +415,9 @@ void AttendUnits(const AttentionArgs& args, FinishFunction finish_scores) {
 
 template <class T>
 void Attention(const AttentionArgs& args) {
-  AttendUnits<T>(args, args.softcap > 0.0f ? &FinishScores<true> : &FinishScores<false>);
+  AttendUnits<T>(args, args.bias != nullptr  ? &FinishScores<ScoreChange::kBias>
+                       : args.softcap > 0.0f ? &FinishScores<ScoreChange::kSoftcap>
+                                             : &FinishScores<ScoreChange::kNone>);
 }
 
 }  // namespace HWY_NAMESPACE

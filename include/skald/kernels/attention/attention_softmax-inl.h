@@ -51,12 +51,15 @@ HWY_INLINE FloatVec Masked(FloatVec score, size_t first, const Positions& visibl
   return hn::IfThenElse(hn::RebindMask(tag, mask), score, hn::Set(tag, -std::numeric_limits<float>::infinity()));
 }
 
-// Turns the dot products of one query in `panels` panels into scores: scaled, capped, and with kMasked minus infinity
-// if invisible. `scores` is the row in the first of the panels, which begins at position `first` of the span. Returns
-// the maximum.
-template <bool kSoftcap, bool kMasked>
-HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const Positions& visible, size_t first, size_t panels,
-                              float* scores) {
+// The further step between scaled dot products and scores.
+enum class ScoreChange { kNone, kSoftcap, kBias };
+
+// Turns the dot products of one query in `panels` panels into scores: scaled, capped or with a bias added, and with
+// kMasked minus infinity if invisible. `scores` is the row in the first of the panels, which begins at position `first`
+// of the span, and `bias` what is added at the span's beginning. Returns the maximum.
+template <ScoreChange kChange, bool kMasked>
+HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const float* bias, const Positions& visible, size_t first,
+                              size_t panels, float* scores) {
   const FloatTag tag;
   FloatVec max = hn::Set(tag, -std::numeric_limits<float>::infinity());
   const size_t parts = NumParts();  // known to the compiler, unlike the value of a call in a template
@@ -65,13 +68,16 @@ HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const Positions& vis
     for (size_t part = 0; part < parts; ++part) {
       const size_t i = part * hn::Lanes(tag);
       FloatVec score = hn::Mul(hn::Load(tag, scores + panel * kSumTile + i), scale);
-      if constexpr (kSoftcap) score = Capped(score, cap);
+      if constexpr (kChange == ScoreChange::kSoftcap) score = Capped(score, cap);
+      if constexpr (kChange == ScoreChange::kBias) {
+        score = hn::Add(score, hn::LoadU(tag, bias + first + panel * kLanes + i));
+      }
       if constexpr (kMasked) score = Masked(score, first + panel * kLanes + i, visible);
       max = hn::Max(max, score);
       hn::Store(score, tag, scores + panel * kSumTile + i);
     }
   };
-  if constexpr (kSoftcap) {  // too long to be worth unrolling
+  if constexpr (kChange == ScoreChange::kSoftcap) {  // too long to be worth unrolling
     for (size_t panel = 0; panel < panels; ++panel) finish_panel(panel);
   } else {
     HWY_UNROLL(8)
@@ -81,33 +87,35 @@ HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const Positions& vis
 }
 
 // The same for every tile of a span that has visible positions. `scores` is the row in the span's first panel.
-template <bool kSoftcap>
-HWY_INLINE float FinishRow(FloatVec scale, FloatVec cap, const Positions& visible, float* scores) {
+template <ScoreChange kChange>
+HWY_INLINE float FinishRow(FloatVec scale, FloatVec cap, const float* bias, const Positions& visible, float* scores) {
   if (visible.end - visible.begin == kAttentionSpan) {
-    return FinishPanels<kSoftcap, false>(scale, cap, visible, 0, kAttentionSpan / kLanes, scores);
+    return FinishPanels<kChange, false>(scale, cap, bias, visible, 0, kAttentionSpan / kLanes, scores);
   }
   const size_t first = visible.first_tile() * kTile, panels = (visible.end_tile() * kTile - first) / kLanes;
-  return FinishPanels<kSoftcap, true>(scale, cap, visible, first, panels, scores + first / kLanes * kSumTile);
+  return FinishPanels<kChange, true>(scale, cap, bias, visible, first, panels, scores + first / kLanes * kSumTile);
 }
 
 // The same for rows [0, rows): max[r] becomes the larger of before[r] and the row's maximum. visible[r] are
-// absolute positions, `span` is where the span begins.
-template <bool kSoftcap>
-void FinishScores(const AttentionArgs& args, size_t span, const Positions* visible, size_t rows, const Sums& scores,
-                  const float* before, float* max) {
+// absolute positions, `span` is where the span begins; bias[r] is what is added at position 0, if kChange says so.
+template <ScoreChange kChange>
+void FinishScores(const AttentionArgs& args, size_t span, const Positions* visible, const float* const* bias,
+                  size_t rows, const Sums& scores, const float* before, float* max) {
   const FloatVec scale = hn::Set(FloatTag(), args.scale), cap = hn::Set(FloatTag(), args.softcap);
   for (size_t r = 0; r < rows; ++r) {
     const Positions here = visible[r].In(span);
     max[r] = before[r];
     if (here.empty()) continue;
-    const float row_max = FinishRow<kSoftcap>(scale, cap, here, scores.Row(r));
+    const float* const added = kChange == ScoreChange::kBias ? bias[r] + span : nullptr;
+    const float row_max = FinishRow<kChange>(scale, cap, added, here, scores.Row(r));
     max[r] = HWY_MAX(before[r], row_max);
   }
 }
 
-// FinishScores with or without softcap. A pointer, so that the rest of attention is compiled only once for both.
-using FinishFunction = void (*)(const AttentionArgs& args, size_t span, const Positions* visible, size_t rows,
-                                const Sums& scores, const float* before, float* max);
+// FinishScores with the change that the layer has. A pointer, so that the rest of attention is compiled only once.
+using FinishFunction = void (*)(const AttentionArgs& args, size_t span, const Positions* visible,
+                                const float* const* bias, size_t rows, const Sums& scores, const float* before,
+                                float* max);
 
 // Stores the kTile probabilities of two panels, rounded to T.
 template <class T>

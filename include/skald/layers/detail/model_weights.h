@@ -36,8 +36,17 @@ SKALD_INLINE void ListBlocks(ModelWeights& weights, ParameterList& list) {
       block.layers[i].ListParameters(*of_block.layers[i], model, list);
     }
     if (block.post_norm) block.post_norm->ListParameters(of_block.post_norm, block.post_norm_name, model, list);
+    if (block.stream_norm) {
+      block.stream_norm->ListParameters(of_block.stream_norm, block.stream_norm_name, model, list);
+    }
     if (block.learned_scale) list.AddVector(of_block.scale, {{"layer_scalar", 1}}, {.center = 1.0f});
   }
+}
+
+// Returns the name of the final norm within the last layer; empty where it is of no layer.
+inline std::string_view FinalNormInLayer(const ModelSpec& spec) {
+  if (spec.blocks.empty() || spec.blocks.back().stream_norm) return {};
+  return spec.blocks.back().stream_norm_name;
 }
 
 SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
@@ -52,13 +61,29 @@ SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
     list.AllowCopy("lm_head.weight", "embed_tokens.weight");
   }
   if (spec.head_bias) list.AddVector(weights.head_bias, {{"lm_head.bias", vocab}});
-  spec.final_norm.ListParameters(weights.final_norm, "norm", model, list);
+  const std::string_view name_in_layer = FinalNormInLayer(spec);
+  if (!name_in_layer.empty()) list.SetLayer(spec.blocks.back().number);
+  spec.final_norm.ListParameters(weights.final_norm, name_in_layer.empty() ? "norm" : name_in_layer, model, list);
+  list.SetLayer(std::nullopt);
   if (spec.embedding_norm) spec.embedding_norm->ListParameters(weights.embedding_norm, "embedding_norm", model, list);
   if (spec.per_layer_dim > 0) {
     const auto width = static_cast<size_t>(spec.per_layer_dim), all = NumLayers(spec) * width;
     list.AddMatrix(weights.per_layer_embedding, all, {{"embed_tokens_per_layer.weight", vocab}});
     list.AddMatrix(weights.per_layer_projection, model, {{"per_layer_model_projection.weight", all}});
     spec.final_norm.ListParameters(weights.per_layer_norm, "per_layer_projection_norm", width, list);
+  }
+  if (spec.positions > 0) {
+    list.AddMatrix(weights.position_embedding, model,
+                   {{"position_embedding.weight", static_cast<size_t>(spec.positions)}}, DType::kF32);
+  }
+  if (spec.token_types > 0) {
+    list.AddMatrix(weights.type_embedding, model, {{"type_embedding.weight", static_cast<size_t>(spec.token_types)}},
+                   DType::kF32);
+  }
+  if (const DistanceBias& bias = spec.distance_bias; bias.buckets > 0) {
+    list.AddArray(weights.distance_bias,
+                  {{"distance_bias.weight", {static_cast<uint64_t>(bias.buckets), static_cast<uint64_t>(bias.heads)}}},
+                  {.spread = 1.0f});
   }
   if (spec.embedding_multiplier != 1.0f || spec.logits_scaling != 1.0f) list.Assume(Assumption::kNotMultiplied);
   ListBlocks(weights, list);

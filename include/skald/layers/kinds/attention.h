@@ -2,9 +2,9 @@
 //
 // Attention (Vaswani et al. 2017, arXiv:1706.03762) with grouped key and value heads (arXiv:2305.13245), rotary
 // position embedding or none (Kazemnejad et al. 2023, arXiv:2305.19466), over all earlier positions or a window of
-// them. Layers may share the keys and values of an earlier one (Brandon et al. 2024, arXiv:2405.12981). A sink is a
-// learned score for each query head that takes part in its softmax and reads nothing (Xiao et al. 2023,
-// arXiv:2309.17453; as gpt-oss has it).
+// them, or, in encoders, over later ones too. Layers may share the keys and values of an earlier one (Brandon et al.
+// 2024, arXiv:2405.12981). A sink is a learned score for each query head that takes part in its softmax and reads
+// nothing (Xiao et al. 2023, arXiv:2309.17453; as gpt-oss has it).
 
 #ifndef SKALD_LAYERS_KINDS_ATTENTION_H_
 #define SKALD_LAYERS_KINDS_ATTENTION_H_
@@ -39,7 +39,7 @@ struct Attention {
   int kv_heads = 0;    ///< each serves heads / kv_heads query heads
   int head_dim = 0;    ///< elements of a head; even
   int rotary_dim = 0;  ///< elements of each head that RoPE turns, the first ones; the others carry no position
-  int window = 0;      ///< positions that a token sees, its own included; 0: all before it
+  int window = 0;      ///< positions that a token sees, its own included, on each side if both_ways; 0: all
   RopeSpec rope = {};  ///< unused where rotary_dim is 0
   double query_pre_scale = 0.0;  ///< scores are q . k / sqrt(this)
   float softcap = 0.0f;          ///< scores s become softcap * tanh(s / softcap); 0: they stay as they are
@@ -61,6 +61,7 @@ struct Attention {
   /// computes the same, and what hooks see of queries and keys is in that order.
   bool interleaved_rope = false;
   bool norm_after_rope = false;  ///< head_norm is after RoPE, not before it
+  bool both_ways = false;  ///< a token sees later positions too; keys and values last for one pass of whole sequences
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -88,6 +89,7 @@ struct Attention {
     VisitUnless(0, "query_growth_context", self.query_growth_context, visit);
     VisitUnless(false, "interleaved_rope", self.interleaved_rope, visit);
     VisitUnless(false, "norm_after_rope", self.norm_after_rope, visit);
+    VisitUnless(false, "both_ways", self.both_ways, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -121,6 +123,9 @@ struct Attention {
     }
     if (keys_as_values && qkv_bias) return "Keys that are values too must have no bias.";
     if (head_norm && projection_norm) return "kQKNorm and kQKProjectionNorm exclude each other.";
+    if (both_ways && (shares() || sinks || query_growth > 0.0f)) {
+      return "Attention that sees both ways has keys and values of its own, and no sinks.";
+    }
     if (norm_after_rope && !head_norm) return "Without norms of heads there is none after RoPE.";
     if (interleaved_rope && (rotary_dim == 0 || output_gate || head_norm || projection_norm)) {
       return "RoPE of neighbours needs elements that it turns, and queries and keys without norms or gates.";
@@ -133,7 +138,11 @@ struct Attention {
   }
 
   constexpr std::optional<CacheGroup> State() const {
-    if (shares()) return std::nullopt;
+    if (shares() || both_ways) return std::nullopt;
+    return KeysAndValues();
+  }
+  constexpr std::optional<CacheGroup> StateOfPass() const {
+    if (!both_ways) return std::nullopt;
     return KeysAndValues();
   }
   constexpr std::optional<SharedState> StateOfOther() const {

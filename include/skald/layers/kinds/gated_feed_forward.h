@@ -34,8 +34,8 @@ struct GatedFeedForwardWeights {
 
 namespace internal {
 
-void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns, bool bias, size_t model_dim,
-                          ParameterList& list);
+void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns, bool gate_up_bias, bool down_bias,
+                          size_t model_dim, ParameterList& list);
 
 void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width, const ActivationRef& activation,
                          float gate_multiplier, const LayerRun& run);
@@ -53,6 +53,7 @@ struct GatedFeedForwardWith {
   Function activation = {};      ///< of the gate
   bool bias = false;             ///< of all three projections
   float gate_multiplier = 1.0f;  ///< of gates, in front of the activation
+  bool down_bias = false;        ///< of the last projection alone
 
   friend constexpr bool operator==(const GatedFeedForwardWith&, const GatedFeedForwardWith&) = default;
 
@@ -62,6 +63,7 @@ struct GatedFeedForwardWith {
     visit("activation", self.activation);
     visit("bias", self.bias);
     VisitUnless(1.0f, "gate_multiplier", self.gate_multiplier, visit);
+    VisitUnless(false, "down_bias", self.down_bias, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -72,7 +74,7 @@ struct GatedFeedForwardWith {
   using Weights = GatedFeedForwardWeights;
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    internal::ListGatedFeedForward(weights, Columns(width), bias, model_dim, list);
+    internal::ListGatedFeedForward(weights, Columns(width), bias, bias || down_bias, model_dim, list);
     if (gate_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
   }
 

@@ -27,18 +27,24 @@ struct PassRows {
   std::vector<int32_t> tokens;      ///< [rows]
   std::vector<uint32_t> positions;  ///< [rows], within the sequence
   std::vector<uint32_t> sequences;  ///< [rows], index into the step's sequences
+  std::vector<int32_t> types;       ///< [rows], of models whose tokens have types (ModelSpec::token_types)
   size_t visible_tokens = 0;        ///< the longest past among the rows
 
   size_t size() const { return tokens.size(); }
 };
 
-/// Keys and values of an attention layer, this pass's included once they are stored.
+/// Keys and values of an attention layer, this pass's included once they are stored. Those of layers that see both ways
+/// are of this pass alone, which has whole sequences.
 struct LayerCache {
-  DType kv_type;           ///< of cached keys and values
-  KVGeometry geometry;     ///< of the layer's blocks
-  const KVBlocks* tables;  ///< [sequences]
-  const float* cos;        ///< [rows, rotary_dim / 2]
-  const float* sin;        ///< as cos
+  DType kv_type;                      ///< of cached keys and values
+  KVGeometry geometry;                ///< of the layer's blocks
+  const KVBlocks* tables;             ///< [sequences]
+  const float* cos;                   ///< [rows, rotary_dim / 2]
+  const float* sin;                   ///< as cos
+  const uint32_t* lengths = nullptr;  ///< [sequences], positions of each, of layers that see both ways; else null
+  /// Added to scores by the distance of positions, of models that have it (AttentionArgs::bias); else null.
+  const float* bias = nullptr;
+  size_t bias_reach = 0;  ///< see bias
 };
 
 /// A row, and the block for what it gives to the states of layers.

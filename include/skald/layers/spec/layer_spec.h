@@ -43,6 +43,8 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 ///   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
 /// and, if it can compute such floats again from inputs that Run kept (KeepInputs), so that few states need to be kept,
 ///   Replay(weights, run)       writes the states after run.state's rows, and nothing else, in the bits that Run wrote
+/// or, if it sees whole sequences at once, as the attention of encoders does,
+///   StateOfPass()              the keys and values that it needs during one pass of them, and not after it
 /// or, if it may read the state of an earlier layer instead,
 ///   StateOfOther()             of which one
 /// and, if it reads what embeddings give each layer,
@@ -87,6 +89,12 @@ struct SharedState {
 template <class L>
 concept MayShareState = Layer<L> && requires(const L& layer) {
   { layer.StateOfOther() } -> std::same_as<std::optional<SharedState>>;
+};
+
+/// Keys and values that last for one pass.
+template <class L>
+concept NeedsWholeSequences = Layer<L> && requires(const L& layer) {
+  { layer.StateOfPass() } -> std::same_as<std::optional<CacheGroup>>;
 };
 
 /// Rows that one layer of a pass gives, and later layers read: of the same tokens, so they are no state.
@@ -171,6 +179,7 @@ struct LayerInterface : ComponentInterface {
   constexpr virtual const LayerInterface* Clone() const = 0;
   constexpr virtual std::optional<CacheGroup> State() const = 0;
   constexpr virtual std::optional<SharedState> StateOfOther() const = 0;
+  constexpr virtual std::optional<CacheGroup> StateOfPass() const = 0;
   constexpr virtual int PerLayerDim() const = 0;
   constexpr virtual std::optional<CarriedRows> Carried() const = 0;
   constexpr virtual int InputDim() const = 0;
@@ -196,6 +205,12 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
   constexpr std::optional<SharedState> StateOfOther() const override {
     if constexpr (MayShareState<L>)
       return component.StateOfOther();
+    else
+      return std::nullopt;
+  }
+  constexpr std::optional<CacheGroup> StateOfPass() const override {
+    if constexpr (NeedsWholeSequences<L>)
+      return component.StateOfPass();
     else
       return std::nullopt;
   }
@@ -261,6 +276,9 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 
   /// The state that it reads of another layer; nothing for most.
   constexpr std::optional<SharedState> StateOfOther() const { return held_->StateOfOther(); }
+
+  /// The keys and values that it needs during a pass of whole sequences alone; nothing for most.
+  constexpr std::optional<CacheGroup> StateOfPass() const { return held_->StateOfPass(); }
 
   /// The width of what embeddings give the layer; 0 for most.
   constexpr int PerLayerDim() const { return held_->PerLayerDim(); }

@@ -47,6 +47,7 @@ SKALD_INLINE AnyModel::AnyModel(std::string name, ModelWeights weights, const st
   tables_->kernels = kernels;
   tables_->layout = LayoutOf(weights_.spec, weights_.share);
   tables_->slots = SlotsOf(weights_.spec, tables_->layout);
+  tables_->pass_groups = PassGroups(weights_.spec);
   ListRotations();
   for (const Block& block : weights_.spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
@@ -97,6 +98,35 @@ SKALD_INLINE Result<Outputs> AnyModel::Forward(const Batch& batch, Workspace& wo
   });
 }
 
+SKALD_INLINE Result<Outputs> AnyModel::Encode(std::span<const WholeText> texts, Workspace& workspace,
+                                              const ForwardOptions& options) const {
+  return Compute("Encode", workspace, options.ranks, [&]() -> Result<Outputs> {
+    if (!SeesBothWays(spec())) {
+      return Fail(ErrorCode::kUnsupported, Concat({name_, " looks back; Forward computes it"}));
+    }
+    if (weights_.share.ranks > 1)
+      return Fail(ErrorCode::kUnsupported, "ranks do not compute models that see both ways");
+    if (texts.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no texts");
+    StepPlan plan = {
+        .model = tables_->layout.model(), .block_tokens = kTile, .sequences = {}, .passes = std::vector<Pass>(1)};
+    std::vector<std::span<const int32_t>> tokens, types;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (auto valid = CheckText(texts[i]); !valid) return OfSequence(i, valid);
+      const auto count = static_cast<uint32_t>(texts[i].tokens.size());
+      plan.sequences.push_back({.num_tokens = count, .wants = {texts[i].wants.begin(), texts[i].wants.end()}});
+      plan.passes[0].push_back({static_cast<uint32_t>(i), 0, count});
+      tokens.push_back(texts[i].tokens);
+      types.push_back(texts[i].types);
+    }
+    BlockPool none(tables_->layout, RuntimeConfig{.max_tokens = kMaxTokens});  // nothing is kept
+    BlockPool* const pools[] = {&none};
+    SKALD_ASSIGN(const auto pass, MakePass(plan, std::move(tokens), pools, workspace, options, types));
+    const Outputs outputs = OutputsIn(workspace.outputs, plan);
+    SKALD_TRY(pass->Run());
+    return pass->stopped() ? Outputs::Stopped() : outputs;
+  });
+}
+
 SKALD_INLINE Result<std::span<const float>> AnyModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                               Workspace& workspace,
                                                               const ForwardOptions& options) const {
@@ -110,6 +140,7 @@ SKALD_INLINE Result<Outputs> AnyModel::Execute(const StepPlan& plan, std::span<c
   return Compute("Execute", workspace, options.ranks, [&]() -> Result<Outputs> {
     Outputs outputs;
     const auto pass = NoThrow("Execute", [&]() -> Result<std::unique_ptr<ForwardPass>> {
+      SKALD_TRY(CheckLooksBack());
       SKALD_TRY(CheckPool(pool, "the pool"));
       SKALD_TRY(CheckStepPlan(plan, pool));
       SKALD_TRY(CheckPasses(plan, options.pass_tokens));
@@ -197,15 +228,13 @@ Result<Outputs> AnyModel::Compute(std::string_view call, Workspace& workspace, c
   });
 }
 
-SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(const StepPlan& plan,
-                                                                     std::vector<std::span<const int32_t>> tokens,
-                                                                     std::span<BlockPool* const> pools,
-                                                                     Workspace& workspace,
-                                                                     const ForwardOptions& options) const {
+SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(
+    const StepPlan& plan, std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools,
+    Workspace& workspace, const ForwardOptions& options, TypesOfTokens types) const {
   SKALD_ASSIGN(const auto adapters, AdaptersOf(plan, options.adapters));
   SKALD_ASSIGN(auto watched, WatchedPlaces::Find(tables_->places, options.hooks, weights_.share.ranks));
   return std::make_unique<ForwardPass>(weights_, *tables_, plan, std::move(tokens), pools, workspace, options, adapters,
-                                       std::move(watched));
+                                       std::move(watched), types);
 }
 
 SKALD_INLINE Result<void> AnyModel::Run(const Result<std::unique_ptr<ForwardPass>>& pass,
@@ -237,7 +266,43 @@ SKALD_INLINE Result<void> AnyModel::CheckRanks(const CommunicatorRef* ranks) con
                   std::to_string(ranks->share().rank) + " of " + std::to_string(ranks->share().ranks));
 }
 
+SKALD_INLINE Result<void> AnyModel::CheckText(const WholeText& text) const {
+  if (text.tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "it has no tokens");
+  if (text.wants.size() != text.tokens.size()) {
+    return Fail(ErrorCode::kInvalidArgument, "it has wishes for " + std::to_string(text.wants.size()) +
+                                                 " tokens but has " + std::to_string(text.tokens.size()));
+  }
+  if (std::ranges::count(text.wants, Want::kLogits) > 0) {
+    return Fail(ErrorCode::kInvalidArgument, "it wants logits, which models that see both ways do not give");
+  }
+  const size_t positions =
+      spec().positions > 0 ? static_cast<size_t>(spec().positions - spec().first_position) : size_t{kMaxTokens};
+  if (text.tokens.size() > positions) {
+    return Fail(
+        ErrorCode::kOutOfRange,
+        std::to_string(text.tokens.size()) + " tokens, but the model has positions for " + std::to_string(positions),
+        {.needed_tokens = text.tokens.size(), .available_tokens = positions});
+  }
+  if (!text.types.empty() && text.types.size() != text.tokens.size()) {
+    return Fail(ErrorCode::kInvalidArgument, "it has types for " + std::to_string(text.types.size()) +
+                                                 " tokens but has " + std::to_string(text.tokens.size()));
+  }
+  for (const int32_t type : text.types) {
+    if (type == 0 || (type > 0 && type < spec().token_types)) continue;
+    return Fail(ErrorCode::kInvalidArgument, "a token has the type " + std::to_string(type) + ", the model has " +
+                                                 std::to_string(spec().token_types) + " types");
+  }
+  return CheckTokens(text.tokens);
+}
+
+SKALD_INLINE Result<void> AnyModel::CheckLooksBack() const {
+  if (!SeesBothWays(spec())) return {};
+  return Fail(ErrorCode::kUnsupported,
+              Concat({name_, " sees both ways: Encode computes its texts whole, and none can be continued"}));
+}
+
 SKALD_INLINE Result<void> AnyModel::Check(const Batch& batch) const {
+  SKALD_TRY(CheckLooksBack());
   for (size_t i = 0; i < batch.requests().size(); ++i) {
     const StepRequest& request = batch.requests()[i];
     if (auto valid = CheckPool(*request.cache->pool(), "its cache"); !valid) return OfSequence(i, valid);

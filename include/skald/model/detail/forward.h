@@ -32,6 +32,7 @@
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/model/detail/model_places.h"
 #include "skald/model/detail/output_head.h"
+#include "skald/model/detail/pass_states.h"
 #include "skald/model/detail/per_layer_inputs.h"
 #include "skald/model/detail/step_blocks.h"
 #include "skald/model/detail/step_replays.h"
@@ -59,6 +60,7 @@ struct ModelTables {
   std::vector<LayerSpec> layers;
   std::vector<LayerFunction> functions;
   std::vector<std::optional<LayerSlot>> slots;  // of every layer, in the same order: where it has or reads its state
+  PassGroups pass_groups;
   // The matrices of all layers, by which activations are multiplied.
   std::vector<const Matrix*> matrices;
   MatrixNumbers numbers;  // of these
@@ -83,17 +85,19 @@ class ForwardPass {
  public:
   // `tokens[s]` are those of the plan's sequence s, and `pools`, which are of one layout of the model, the pools that
   // its numbers refer to; blocks need not be there yet. `adapters[s]` is that of sequence s or null; none at all where
-  // no sequence has one. `watched` are the places that have hooks, or null. All that is referred to must outlive this
-  // object.
+  // no sequence has one. `watched` are the places that have hooks, or null. `types[s]` are those of the tokens of
+  // sequence s, or none, which means 0; none at all where all are. Layers that see both ways need passes of whole
+  // sequences. All that is referred to must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
               std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
               const ForwardOptions& options, std::span<const Adapter* const> adapters,
-              std::unique_ptr<WatchedPlaces> watched)
+              std::unique_ptr<WatchedPlaces> watched, std::span<const std::span<const int32_t>> types = {})
       : weights_(weights),
         spec_(weights.spec),
         tables_(tables),
         plan_(plan),
         tokens_(std::move(tokens)),
+        types_(types),
         pools_(PoolsOf(plan, pools)),
         rotations_(tables.RotationsOf(*pools_.front())->of_groups),
         watched_(std::move(watched)),
@@ -107,7 +111,8 @@ class ForwardPass {
         wanted_(LargestPass(plan)),
         blocks_(plan, pools_),
         states_(plan, pools_),
-        replays_(plan, pools_) {
+        replays_(plan, pools_),
+        pass_states_(tables.pass_groups, weights, plan, act_) {
     ReserveActivations(wanted_.most());
     ReserveOutputs();
   }
@@ -118,10 +123,12 @@ class ForwardPass {
     blocks_.Prepare(rotations_, ops_.executor());
     states_.Prepare();
     replays_.Prepare();
+    pass_states_.Prepare();
     float* logits = outputs_.logits.data();
     float* hidden = outputs_.hidden.data();
     for (const Pass& pass : plan_.passes) {
       wanted_.BeginPass(pass, plan_, tokens_);
+      if (spec_.token_types > 0) wanted_.TakeTypes(pass, types_);
       if (adapted_ != nullptr) adapted_->BeginPass(wanted_.rows.sequences);
       blocks_.BeginPass(pass);
       states_.BeginPass(pass);
@@ -173,12 +180,13 @@ class ForwardPass {
     Reserve(act_.block_output, rows * model_dim());
     per_layer_.Reserve(rows, act_);
     Reserve(act_.carried, rows * carried_dim_);
-    const size_t groups = tables_.layout.groups().size();
-    if (act_.cos.size() < groups) act_.cos.resize(groups);
-    if (act_.sin.size() < groups) act_.sin.resize(groups);
-    for (size_t g = 0; g < groups; ++g) {
-      Reserve(act_.cos[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
-      Reserve(act_.sin[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
+    const size_t groups = tables_.layout.groups().size(), all = groups + tables_.pass_groups.groups.size();
+    if (act_.cos.size() < all) act_.cos.resize(all);
+    if (act_.sin.size() < all) act_.sin.resize(all);
+    for (size_t g = 0; g < all; ++g) {
+      const CacheGroup& group = g < groups ? tables_.layout.groups()[g] : tables_.pass_groups.groups[g - groups];
+      Reserve(act_.cos[g], rows * group.rotary_dim / 2);
+      Reserve(act_.sin[g], rows * group.rotary_dim / 2);
     }
     for (const LayerSpec& layer : tables_.layers) {
       layer.Reserve(std::max(rows, replays_.most_rows()), model_dim(), act_.scratch);
@@ -210,6 +218,7 @@ class ForwardPass {
   void RunBlocks(const PassRows& rows) {
     ComputeAngles(rows);
     ops_.Embed(weights_.embedding, rows.tokens, EmbeddingFactor(spec_), Stream(act_.hidden));
+    EmbedTypesAndPositions(rows);
     if (spec_.embedding_norm) {
       spec_.embedding_norm->Run(weights_.embedding_norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.hidden));
     }
@@ -235,6 +244,7 @@ class ForwardPass {
     for (size_t i = 0; i < block.layers.size(); ++i) {
       AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
       LayerRun run = RunOf(tables_.slots[layer + i], rows, input, Stream(output));
+      if (const auto group = tables_.pass_groups.of_layers[layer + i]) run.cache = CacheOfPass(*group);
       if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
       RunLayer(layer + i, *weights.layers[i], run);
       if (!goes_on() || !Show(tables_.places.layer(layer + i).output, output)) return;
@@ -252,6 +262,10 @@ class ForwardPass {
     if (block.beside_previous) ops_.Add(act_.hidden.data(), act_.waiting.data(), size);
     if (!waits) ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
     if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
+    if (block.stream_norm) {
+      const Rows stream = Stream(act_.hidden);
+      block.stream_norm->Run(weights.stream_norm, ops_, stream, rows.size(), stream);
+    }
   }
 
   void RunLayer(size_t layer, const LayerWeights& weights, LayerRun run) {
@@ -259,6 +273,26 @@ class ForwardPass {
     if (watched_ != nullptr) run.watcher = watched_->InLayer(layer);
     tables_.functions[layer].run(tables_.layers[layer], weights, run);
     if (watched_ != nullptr) ShowState(layer, run.state);
+  }
+
+  // Adds what encoders embed beside the tokens.
+  void EmbedTypesAndPositions(const PassRows& rows) {
+    const auto add = [&](const Matrix& embedding, std::span<const int32_t> numbers) {
+      ops_.Embed(embedding, numbers, 1.0f, Stream(act_.block_output));
+      ops_.Add(act_.hidden.data(), act_.block_output.data(), rows.size() * model_dim());
+    };
+    if (spec_.token_types > 0) add(weights_.type_embedding, rows.types);
+    if (spec_.positions == 0) return;
+    std::vector<int32_t> numbers;
+    for (const uint32_t position : rows.positions) {
+      numbers.push_back(static_cast<int32_t>(position) + spec_.first_position);
+    }
+    add(weights_.position_embedding, numbers);
+  }
+
+  LayerCache CacheOfPass(size_t group) const {
+    const size_t at = rotations_.size() + group;
+    return pass_states_.CacheOf(group, act_.cos[at].data(), act_.sin[at].data());
   }
 
   // Brings the states of one layer up to date, just before it reads them; as `run` but for its state.
@@ -335,8 +369,9 @@ class ForwardPass {
   }
 
   void ComputeAngles(const PassRows& rows) {
-    for (size_t g = 0; g < rotations_.size(); ++g) {
-      const Rotation& rotation = rotations_[g];
+    const std::span<const Rotation> of_pass = tables_.pass_groups.rotations;
+    for (size_t g = 0; g < rotations_.size() + of_pass.size(); ++g) {
+      const Rotation& rotation = g < rotations_.size() ? rotations_[g] : of_pass[g - rotations_.size()];
       const size_t pairs = rotation.pairs();
       ParallelFor(ops_.executor(), rows.size(), pairs * 16, [&](size_t begin, size_t end) {
         for (size_t row = begin; row < end; ++row) {
@@ -350,10 +385,11 @@ class ForwardPass {
   const ModelSpec& spec_;
   const ModelTables& tables_;
   const StepPlan& plan_;
-  const std::vector<std::span<const int32_t>> tokens_;  // [sequences]
-  const std::vector<BlockPool*> pools_;                 // [sequences]
-  const std::span<const Rotation> rotations_;           // [groups]
-  const std::unique_ptr<WatchedPlaces> watched_;        // null without hooks
+  const std::vector<std::span<const int32_t>> tokens_;     // [sequences]
+  const std::span<const std::span<const int32_t>> types_;  // [sequences], or none
+  const std::vector<BlockPool*> pools_;                    // [sequences]
+  const std::span<const Rotation> rotations_;              // [groups]
+  const std::unique_ptr<WatchedPlaces> watched_;           // null without hooks
   Activations& act_;
   OutputBuffers& outputs_;
   const std::unique_ptr<AdaptedRows> adapted_;  // null where no sequence has an adapter
@@ -365,6 +401,7 @@ class ForwardPass {
   StepBlocks blocks_;
   StepStates states_;
   StepReplays replays_;
+  PassStates pass_states_;
   bool is_replayed_ = false;  // whether what is to be replayed has been
 };
 

@@ -32,8 +32,9 @@ class OutputHead {
 
   // output[i, :] = final norm of row wanted[i] of `stream`, [.., model_dim].
   void Normalize(float* stream, std::span<const uint32_t> wanted, float* output) {
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      weights_.spec.final_norm.Run(weights_.final_norm, ops_, {stream + wanted[i] * model_dim(), model_dim()}, 1,
+    for (size_t i = 0, end; i < wanted.size(); i = end) {  // rows that lie together at once
+      for (end = i + 1; end < wanted.size() && wanted[end] - wanted[i] == end - i;) ++end;
+      weights_.spec.final_norm.Run(weights_.final_norm, ops_, {stream + wanted[i] * model_dim(), model_dim()}, end - i,
                                    {output + i * model_dim(), model_dim()});
     }
   }

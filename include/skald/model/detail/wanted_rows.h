@@ -30,6 +30,7 @@ class WantedRows {
     for (std::vector<uint32_t>* const list : {&rows.positions, &rows.sequences, &logit_rows, &hidden_rows}) {
       list->reserve(most);
     }
+    rows.types.reserve(most);
   }
 
   // `tokens[s]` are those of sequence s.
@@ -50,6 +51,17 @@ class WantedRows {
         rows.positions.push_back(sequence.first_position + i);
         rows.sequences.push_back(slice.sequence);
         rows.visible_tokens = std::max<size_t>(rows.visible_tokens, rows.positions.back() + 1);
+      }
+    }
+  }
+
+  // The types of the tokens: those of sequence s in types[s], 0 if that is empty.
+  void TakeTypes(const Pass& pass, std::span<const std::span<const int32_t>> types) {
+    rows.types.clear();
+    for (const PassSlice& slice : pass) {
+      const bool has_types = !types.empty() && !types[slice.sequence].empty();
+      for (uint32_t i = slice.begin; i < slice.end; ++i) {
+        rows.types.push_back(has_types ? types[slice.sequence][i] : 0);
       }
     }
   }

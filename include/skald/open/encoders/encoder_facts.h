@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/result.h"
+#include "skald/open/encoders/pooling.h"
 
 namespace skald {
 
@@ -28,26 +28,9 @@ enum class EncoderKind : uint8_t {
 /// Returns "encoder", "decoder", "reranker" or "decoder reranker".
 std::string_view NameOf(EncoderKind kind);
 
-/// How the rows of a text's tokens become its embedding.
-enum class Pooling : uint8_t {
-  kMean,      ///< their mean
-  kFirst,     ///< the first row ([CLS])
-  kLast,      ///< the last row
-  kWeighted,  ///< their mean, row i weighted by i + 1
-  kMax,       ///< the largest of each element
-  kMeanRoot,  ///< their sum, divided by the root of their number
-  kNone,      ///< they stay as they are
-};
-
-/// Returns "mean", "cls", "last", "weighted", "max", "mean sqrt" or "none".
-std::string_view NameOf(Pooling pooling);
-
-/// Returns the pooling of such a name. Error: kInvalidArgument, naming all.
-Result<Pooling> PoolingNamed(std::string_view name);
-
 /// A layer after the pooling: output = activation(weight * input + bias).
 struct DenseFacts {
-  std::string folder;    ///< within the model's folder; of model.safetensors
+  std::string folder;    ///< within the model's folder; of model.safetensors. In GGUF files the name of its tensors
   int inputs = 0;        ///< elements of a row before it
   int outputs = 0;       ///< elements of a row after it
   bool bias = true;      ///< whether it has one
@@ -58,6 +41,8 @@ struct EncoderFacts {
   EncoderKind kind = EncoderKind::kEncoder;  ///< its use
   Pooling pooling = Pooling::kMean;          ///< of embeddings
   std::vector<DenseFacts> dense = {};        ///< after the pooling, in order
+  bool bounded_scores = true;                ///< a reranker's single score is put between 0 and 1 by a sigmoid
+  int32_t yes_id = -1, no_id = -1;           ///< of decoders that rank: the tokens whose logits are compared
   bool normalises = false;                   ///< embeddings have the length 1 in the end
   bool leaves_out_prompt = false;            ///< tokens of the prompt are not pooled
   int dimension = 0;                         ///< of an embedding; of rerankers the number of scores of a pair

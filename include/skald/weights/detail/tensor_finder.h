@@ -66,6 +66,8 @@ SKALD_INLINE void TensorFinder::CheckAllUsed() {
   for (const TensorView& tensor : checkpoint_.tensors()) {
     const bool is_ours = !IsOfOtherPart(tensor.name) && !IsDerivedTensor(tensor.name);
     if (!is_ours || used_.contains(tensor.name) || predicting.contains(LayerOf(tensor.name))) continue;
+    const auto begins = [&](std::string_view part) { return tensor.name.starts_with(part); };
+    if (std::ranges::any_of(names_.other_parts, begins)) continue;
     if (IsZeroBias(tensor)) continue;
     Complain(ErrorCode::kInvalidArgument,
              Concat({QuotedName(tensor.name), ": the Config has no place for this tensor, of shape ",

@@ -67,6 +67,8 @@ struct TensorNames {
   bool stores_converted = false;
 
   std::string_view mark = {};  ///< a tensor of the first layer that only checkpoints with these names have
+  /// The beginnings of the names of tensors for other tasks, such as heads of encoders, which no model reads.
+  std::span<const std::string_view> other_parts = {};
 
   /// Returns this family's name for `name`, of a layer or of none, with "#" for the number of an expert.
   std::string NameOf(std::string_view name, std::optional<size_t> layer) const;

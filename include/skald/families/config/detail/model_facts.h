@@ -380,6 +380,17 @@ inline constexpr ModelFact kModelFacts[] = {
     {"kUnitOffsetNorms", FinalNorm<RmsNorm, &RmsNorm::unit_offset>},
     {"weight of kNorm", FinalNorm<LayerNorm, &LayerNorm::weight>},
     {"bias of kNorm", FinalNorm<LayerNorm, &LayerNorm::bias>},
+    {"attention both ways", Member<Attention, &Attention::both_ways>},
+    {"norms of the stream",
+     [](const ModelSpec& s) {
+       return Text(std::ranges::any_of(s.blocks, [](const Block& block) { return block.stream_norm.has_value(); }));
+     }},
+    {"rows of positions", [](const ModelSpec& s) { return Text(s.positions); }},
+    {"first position", [](const ModelSpec& s) { return Text(s.first_position); }},
+    {"type_vocab_size", [](const ModelSpec& s) { return Text(s.token_types); }},
+    {"heads of the bias of distances", [](const ModelSpec& s) { return Text(s.distance_bias.heads); }},
+    {"groups of distances", [](const ModelSpec& s) { return Text(s.distance_bias.buckets); }},
+    {"largest distance", [](const ModelSpec& s) { return Text(s.distance_bias.max_distance); }},
     {"norm of embeddings", [](const ModelSpec& s) { return Text(s.embedding_norm.has_value()); }},
     {"kScaleEmbeddings", [](const ModelSpec& s) { return Text(s.embedding_scale != EmbeddingScale::kNone); }},
     {"kRoundEmbeddingScale",

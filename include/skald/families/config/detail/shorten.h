@@ -47,6 +47,7 @@ inline void TakeAttention(const Attention& layer, ShortForm& a) {
   a.qk_norm = layer.head_norm.has_value();
   a.qk_projection_norm = layer.projection_norm.has_value();
   a.norm_after_rope = layer.norm_after_rope;
+  a.both_ways = layer.both_ways;
   a.interleaved_rope |= layer.interleaved_rope;
 }
 
@@ -73,7 +74,8 @@ inline void TakeLayer(const LayerSpec& layer, ShortForm& a) {
 
 // Equal also in what changes no number: where checkpoints keep the parameters.
 inline bool SameNames(const Block& a, const Block& b) {
-  return a.number == b.number && a.norm_name == b.norm_name && a.post_norm_name == b.post_norm_name;
+  return a.number == b.number && a.norm_name == b.norm_name && a.post_norm_name == b.post_norm_name &&
+         a.stream_norm_name == b.stream_norm_name;
 }
 
 }  // namespace internal

@@ -22,9 +22,25 @@ inline FamilyRules Gemma3Rules() {
           .nth = 6,
           .head_dim = 256,
           .reads_attention_bias = true,
+          .reads_both_ways = true,
           .reads_caps = true,
           .gelu_means_tanh = true,
           .largest_layers = 62};
+}
+
+// EmbeddingGemma (arXiv:2509.20354) sees both ways, half of its window on each side.
+inline TextModel ReadGemma3(const JsonFields& fields) {
+  ShortForm a = ReadTransformer(fields, Gemma3Rules());
+  if (a.both_ways && a.window > 0) a.window = a.window / 2 + 1;
+  return a;
+}
+
+// The same of the architecture that llama.cpp has for it.
+inline DescribedModel ReadGemmaEmbedding(const JsonFields& fields, const GgufTensorFacts& facts) {
+  ShortForm a = ReadGgufModel(fields, Gemma3Rules(), facts);
+  a.both_ways = true;
+  if (a.window > 0) a.window = a.window / 2 + 1;
+  return {a.model_type, Expand(a)};
 }
 
 // The sizes that Gemma3TextConfig assumes. Published files rely on them: transformers writes only what
@@ -44,13 +60,12 @@ inline constexpr PassedFields kGemma3PassedJson[] = {
      "sliding_window_pattern _sliding_window_pattern"},
     {"the older name of hidden_activation, which is read where that is missing", "", "hidden_act"}};
 
-inline constexpr ModelType kGemma3Types[] = {{.name = Gemma3Family::kModelType,
-                                              .read = ReadTransformerWith<Gemma3Rules>,
-                                              .outer = "gemma3",
-                                              .add_defaults = AddGemma3TextDefaults}};
+inline constexpr ModelType kGemma3Types[] = {
+    {.name = Gemma3Family::kModelType, .read = ReadGemma3, .outer = "gemma3", .add_defaults = AddGemma3TextDefaults}};
 
 inline constexpr GgufArchitecture kGemma3Architectures[] = {
-    {.name = "gemma3", .read = ReadGgufWith<Gemma3Rules>, .is_written = true}};
+    {.name = "gemma3", .read = ReadGgufWith<Gemma3Rules>, .is_written = true},
+    {.name = "gemma-embedding", .read = ReadOneGguf<ReadGemmaEmbedding>}};
 
 struct Gemma3Row {
   static constexpr FamilyRow kRow = {.name = "Gemma 3 (text)",

@@ -48,6 +48,7 @@ struct FamilyRules {
   bool reads_attention_bias = false;     // of all four projections
   bool reads_feed_forward_bias = false;  // of all three
   ExpertRule experts = ExpertRule::kNone;
+  bool reads_both_ways = false;    // whether "use_bidirectional_attention" may say that attention sees both ways
   bool reads_caps = false;         // of scores and logits, and what scores are divided by
   int nth_without_rope = 0;        // 0: all layers have one
   bool may_rotate_partly = false;  // whether RoPE may turn a part of each head
@@ -179,8 +180,9 @@ inline void TakeGates(const FamilyRules& family, ShortForm& a) {
 }
 
 inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& family) {
-  fields.Expect("use_bidirectional_attention", false);
+  if (!family.reads_both_ways) fields.Expect("use_bidirectional_attention", false);
   ShortForm a = family.implied;
+  if (family.reads_both_ways) a.both_ways = fields.Flag("use_bidirectional_attention", a.both_ways);
   a.model_dim = fields.Size("hidden_size");
   a.feed_forward_dim = fields.Size("intermediate_size");
   a.vocab_size = fields.Size("vocab_size");

@@ -17,6 +17,7 @@ namespace skald {
 struct GgufTensorFacts {
   int vocab_size = 0;                                              ///< rows of the embedding
   bool has_head = false;                                           ///< an output head of its own
+  int positions = 0, token_types = 0;                              ///< rows of embeddings of them; 0: none
   std::vector<float> rope_divisors{};                              ///< of each RoPE frequency; empty: none
   bool has_ssm_norm = false;                                       ///< a norm of what Mamba-2 gives
   int value_projections = 0;                                       ///< layers that have one

@@ -212,6 +212,12 @@ void VisitModel(Spec& spec, Always always, Later later) {
   later("per_layer_dim", spec.per_layer_dim);
   later("embedding_norm", spec.embedding_norm);
   later("head_bias", spec.head_bias);
+  later("positions", spec.positions);
+  later("first_position", spec.first_position);
+  later("token_types", spec.token_types);
+  later("bias_heads", spec.distance_bias.heads);
+  later("bias_buckets", spec.distance_bias.buckets);
+  later("bias_max_distance", spec.distance_bias.max_distance);
 }
 template <class OneBlock, class Always, class Later>
 void VisitBlock(OneBlock& block, Always always, Later later) {
@@ -223,6 +229,8 @@ void VisitBlock(OneBlock& block, Always always, Later later) {
   later("residual_multiplier", block.residual_multiplier);
   later("learned_scale", block.learned_scale);
   later("beside_previous", block.beside_previous);
+  later("stream_norm", block.stream_norm);
+  later("stream_norm_name", block.stream_norm_name);
 }
 
 /// Returns the array of this name, or null, which is a complaint.

@@ -65,7 +65,7 @@ SKALD_INLINE std::vector<LayerPlace> Attention::Places() const {
   places.push_back({"queries", head, q});
   if (!shares()) places.push_back({"keys", head, kv});
   if (!shares()) places.push_back({"values", head, kv});
-  places.push_back({internal::kProbabilities, 0, q, /*may_change=*/false});
+  if (!both_ways) places.push_back({internal::kProbabilities, 0, q, /*may_change=*/false});
   places.push_back({"mixed", head, q});
   return places;
 }
@@ -173,9 +173,12 @@ SKALD_INLINE void Attention::Attend(const Weights& weights, const LayerRun& run,
                               .scale = static_cast<float>(1.0 / std::sqrt(query_pre_scale)),
                               .softcap = softcap,
                               .sinks = sinks ? weights.sinks.data() : nullptr,
+                              .lengths = run.cache.lengths,
+                              .bias = run.cache.bias,
+                              .bias_reach = run.cache.bias_reach,
                               .unit_begin = 0,
                               .unit_end = 0};
-  internal::ShowProbabilities(run, args);
+  if (!both_ways) internal::ShowProbabilities(run, args);
   run.ops.Attention(run.cache.kv_type, args, run.rows.visible_tokens);
 }
 

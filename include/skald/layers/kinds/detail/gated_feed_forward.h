@@ -12,13 +12,14 @@
 
 namespace skald::internal {
 
-SKALD_INLINE void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns, bool bias,
-                                       size_t model_dim, ParameterList& list) {
+SKALD_INLINE void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns, bool gate_up_bias,
+                                       bool down_bias, size_t model_dim, ParameterList& list) {
   list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", columns}, {"mlp.up_proj.weight", columns}});
   list.AddMatrix(weights.down, columns, {{"mlp.down_proj.weight", model_dim}});
-  if (!bias) return;
-  list.AddVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", columns}, {"mlp.up_proj.bias", columns}});
-  list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
+  if (gate_up_bias) {
+    list.AddVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", columns}, {"mlp.up_proj.bias", columns}});
+  }
+  if (down_bias) list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
 }
 
 SKALD_INLINE void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width,

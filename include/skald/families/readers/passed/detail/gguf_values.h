@@ -21,9 +21,10 @@ inline constexpr PassedFields kPassedGguf[] = {
     {"the epsilon of LayerNorms, of which the architecture has none; read where it has", "",
      "attention.layer_norm_epsilon"},
 
+    {"how rows become one embedding, and classes: OpenEncoder reads it", "", "pooling_type classifier.output_labels"},
+
     // Values that mean as much as none.
     {"attention looks back", "", "attention.causal", true},
-    {"all logits are given", "", "pooling_type", 0.0},
     {"every layer sees all", "", "attention.sliding_window", 0.0},
     {"no layers that predict further tokens", "", "nextn_predict_layers", 0.0},
     {"no experts, and none that all rows share", "",

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what config.json says of BERT, RoBERTa and XLM-RoBERTa. Sources: configuration_*.py and modeling_*.py in
+// src/transformers/models/{bert,roberta,xlm_roberta} of https://github.com/huggingface/transformers.
+
+#ifndef SKALD_FAMILIES_BERT_DETAIL_BERT_H_
+#define SKALD_FAMILIES_BERT_DETAIL_BERT_H_
+
+#include "skald/base/json/detail/json_fields.h"
+#include "skald/families/bert/bert.h"
+#include "skald/families/config/described_model.h"
+#include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/model_fields.h"
+
+namespace skald::internal {
+
+inline BertSizes ReadBertSizes(const JsonFields& fields) {
+  BertSizes sizes = {.model_dim = fields.Size("hidden_size"),
+                     .vocab_size = fields.Size("vocab_size"),
+                     .layers = static_cast<int>(LayerCount(fields)),
+                     .heads = fields.Size("num_attention_heads"),
+                     .feed_forward_dim = fields.Size("intermediate_size"),
+                     .positions = fields.Size("max_position_embeddings", 512),
+                     .token_types = fields.Size("type_vocab_size", 2)};
+  sizes.activation = ReadActivation(fields, sizes.activation, /*gelu_means_tanh=*/false);
+  sizes.norm.epsilon = static_cast<float>(fields.Positive("layer_norm_eps", 1e-12));
+  sizes.alibi = fields.String("position_embedding_type", "absolute") == "alibi";
+  if (!sizes.alibi) fields.Expect("position_embedding_type", "absolute");
+  fields.Expect("feed_forward_type", sizes.alibi ? "geglu" : "original");
+  fields.Expect("is_decoder", false);
+  if (sizes.model_dim % sizes.heads != 0) {
+    fields.WrongValue("num_attention_heads", sizes.heads, "a divisor of hidden_size");
+    sizes.heads = 1;
+  }
+  return sizes;
+}
+
+// Files of the architectures "bert", of which RoBERTa's lack the rows of its padding, and "jina-bert-v2".
+inline BertSizes ReadGgufBertSizes(const JsonFields& fields, const GgufTensorFacts& facts) {
+  BertSizes sizes = {.model_dim = fields.Size("embedding_length"),
+                     .vocab_size = facts.vocab_size,
+                     .layers = fields.Integer("block_count", 1, kMaxLayers),
+                     .heads = fields.Size("attention.head_count"),
+                     .feed_forward_dim = fields.Size("feed_forward_length"),
+                     .positions = facts.positions,
+                     .token_types = facts.token_types};
+  sizes.norm.epsilon = static_cast<float>(fields.Positive("attention.layer_norm_epsilon"));
+  fields.Expect("attention.causal", false);
+  if (sizes.model_dim % sizes.heads != 0) {
+    fields.WrongValue("attention.head_count", sizes.heads, "a divisor of embedding_length");
+    sizes.heads = 1;
+  }
+  return sizes;
+}
+
+inline DescribedModel ReadBertGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  return {BertFamily::kModelType, BertSpec(ReadGgufBertSizes(fields, facts))};
+}
+
+inline DescribedModel ReadJinaBertGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  BertSizes sizes = ReadGgufBertSizes(fields, facts);
+  sizes.alibi = true;
+  return {BertFamily::kModelType, BertSpec(sizes)};
+}
+
+inline DescribedModel ReadBert(const JsonFields& fields) {
+  return {BertFamily::kModelType, BertSpec(ReadBertSizes(fields))};
+}
+
+// RoBERTa counts positions from the one after its padding.
+inline DescribedModel ReadRoberta(const JsonFields& fields, std::string_view model_type) {
+  BertSizes sizes = ReadBertSizes(fields);
+  sizes.first_position = fields.Integer("pad_token_id", 0, sizes.positions - 2, 1) + 1;
+  return {model_type, BertSpec(sizes)};
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_BERT_DETAIL_BERT_H_

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BERT, RoBERTa, XLM-RoBERTa: their row of the registry.
+
+#ifndef SKALD_FAMILIES_BERT_DETAIL_FAMILY_H_
+#define SKALD_FAMILIES_BERT_DETAIL_FAMILY_H_
+
+#include <string_view>
+
+#include "skald/families/bert/bert.h"
+#include "skald/families/bert/detail/bert.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/weights/files/tensor_names.h"
+
+namespace skald::internal {
+
+inline constexpr Renaming kBertNames[] = {{"embedding_norm.", "embeddings.LayerNorm."},
+                                          {"position_embedding.", "embeddings.position_embeddings."},
+                                          {"type_embedding.", "embeddings.token_type_embeddings."},
+                                          {"self_attn.q_proj.", "attention.self.query."},
+                                          {"self_attn.k_proj.", "attention.self.key."},
+                                          {"self_attn.v_proj.", "attention.self.value."},
+                                          {"self_attn.o_proj.", "attention.output.dense."},
+                                          {"post_attention_layernorm.", "attention.output.LayerNorm."},
+                                          {"mlp.up_proj.", "intermediate.dense."},
+                                          {"mlp.down_proj.", "output.dense."},
+                                          {"post_feedforward_layernorm.", "output.LayerNorm."}};
+
+// Those of the first checkpoints, which were converted from TensorFlow.
+inline constexpr Renaming kOldBertNames[] = {{"embedding_norm.weight", "embeddings.LayerNorm.gamma"},
+                                             {"embedding_norm.bias", "embeddings.LayerNorm.beta"},
+                                             {"position_embedding.", "embeddings.position_embeddings."},
+                                             {"type_embedding.", "embeddings.token_type_embeddings."},
+                                             {"self_attn.q_proj.", "attention.self.query."},
+                                             {"self_attn.k_proj.", "attention.self.key."},
+                                             {"self_attn.v_proj.", "attention.self.value."},
+                                             {"self_attn.o_proj.", "attention.output.dense."},
+                                             {"post_attention_layernorm.weight", "attention.output.LayerNorm.gamma"},
+                                             {"post_attention_layernorm.bias", "attention.output.LayerNorm.beta"},
+                                             {"mlp.up_proj.", "intermediate.dense."},
+                                             {"mlp.down_proj.", "output.dense."},
+                                             {"post_feedforward_layernorm.weight", "output.LayerNorm.gamma"},
+                                             {"post_feedforward_layernorm.bias", "output.LayerNorm.beta"}};
+
+inline constexpr Renaming kJinaBertNames[] = {{"embedding_norm.", "embeddings.LayerNorm."},
+                                              {"type_embedding.", "embeddings.token_type_embeddings."},
+                                              {"self_attn.q_proj.", "attention.self.query."},
+                                              {"self_attn.k_proj.", "attention.self.key."},
+                                              {"self_attn.v_proj.", "attention.self.value."},
+                                              {"self_attn.o_proj.", "attention.output.dense."},
+                                              {"post_attention_layernorm.", "attention.output.LayerNorm."},
+                                              {"mlp.gate_proj.", "mlp.gated_layers."},
+                                              {"mlp.up_proj.", "mlp.gated_layers."},
+                                              {"mlp.down_proj.", "mlp.wo."},
+                                              {"post_feedforward_layernorm.", "mlp.layernorm."}};
+
+inline constexpr Renaming kBertGgufNames[] = {{"position_embedding.", "position_embd."},
+                                              {"type_embedding.", "token_types."},
+                                              {"post_attention_layernorm.", "attn_output_norm."},
+                                              {"post_feedforward_layernorm.", "layer_output_norm."}};
+
+// Heads of pre-training and of tasks.
+inline constexpr std::string_view kBertHeads[] = {
+    "pooler.",     "bert.pooler.", "roberta.pooler.", "cls.",           "lm_head.",
+    "classifier.", "qa_outputs.",  "colbert_linear.", "sparse_linear.", "linear."};
+
+constexpr TensorNames BertTensors(std::string_view body, std::span<const Renaming> names, std::string_view mark) {
+  return {.body = body,
+          .head = "cls.predictions.decoder.",
+          .embedding = "embeddings.word_embeddings.weight",
+          .layers = "encoder.layer.",
+          .renamings = names,
+          .mark = mark,
+          .other_parts = kBertHeads};
+}
+
+inline constexpr std::string_view kBertMark = "attention.output.LayerNorm.weight";
+inline constexpr std::string_view kOldBertMark = "attention.output.LayerNorm.gamma";
+inline constexpr TensorNames kBertTensors[] = {BertTensors("", kJinaBertNames, "mlp.gated_layers.weight"),
+                                               BertTensors("bert.", kJinaBertNames, "mlp.gated_layers.weight"),
+                                               BertTensors("", kBertNames, kBertMark),
+                                               BertTensors("bert.", kBertNames, kBertMark),
+                                               BertTensors("roberta.", kBertNames, kBertMark),
+                                               BertTensors("", kOldBertNames, kOldBertMark),
+                                               BertTensors("bert.", kOldBertNames, kOldBertMark)};
+
+inline constexpr PassedFields kBertPassedJson[] = {
+    {"how the model is trained", "",
+     "attention_probs_dropout_prob hidden_dropout_prob gradient_checkpointing cls_dropout pooler_dropout"},
+    {"of a layer that embeddings and pairs do not use, or that is read with it", "",
+     "emb_pooler pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
+     "directionality"},
+    {"an encoder has no output head", "", "tie_word_embeddings"},
+    {"of rerankers, which are read with their heads", "",
+     "sentence_transformers sbert_ce_default_activation_function"}};
+
+inline DescribedModel ReadXlmRoberta(const JsonFields& fields) { return ReadRoberta(fields, "xlm-roberta"); }
+inline DescribedModel ReadPlainRoberta(const JsonFields& fields) { return ReadRoberta(fields, "roberta"); }
+inline DescribedModel ReadCamembert(const JsonFields& fields) { return ReadRoberta(fields, "camembert"); }
+
+inline constexpr ModelType kBertTypes[] = {{.name = BertFamily::kModelType, .read = ReadOne<ReadBert>},
+                                           {.name = "xlm-roberta", .read = ReadOne<ReadXlmRoberta>},
+                                           {.name = "roberta", .read = ReadOne<ReadPlainRoberta>},
+                                           {.name = "camembert", .read = ReadOne<ReadCamembert>}};
+
+inline constexpr GgufArchitecture kBertArchitectures[] = {
+    {.name = "bert", .read = ReadOneGguf<ReadBertGguf>},
+    {.name = "jina-bert-v2", .read = ReadOneGguf<ReadJinaBertGguf>}};
+
+struct BertRow {
+  static constexpr FamilyRow kRow = {
+      .name = "BERT, RoBERTa, XLM-RoBERTa, JinaBERT v2 (encoders)",
+      .special = "attention both ways, learned positions, norms of the stream after layers",
+      .model_types = kBertTypes,
+      .architectures = kBertArchitectures,
+      .gguf_names = kBertGgufNames,
+      .own_names = kBertTensors,
+      .passed_json = kBertPassedJson};
+  using Published = ConfigTypes<>;
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_BERT_DETAIL_FAMILY_H_

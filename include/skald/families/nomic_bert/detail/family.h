@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nomic Embed: its row of the registry.
+
+#ifndef SKALD_FAMILIES_NOMIC_BERT_DETAIL_FAMILY_H_
+#define SKALD_FAMILIES_NOMIC_BERT_DETAIL_FAMILY_H_
+
+#include <string_view>
+
+#include "skald/families/bert/detail/bert.h"
+#include "skald/families/nomic_bert/nomic_bert.h"
+#include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/model_fields.h"
+#include "skald/weights/files/tensor_names.h"
+
+namespace skald::internal {
+
+// As the authors wrote config.json, with the names of GPT-2. Source: configuration_hf_nomic_bert.py of
+// https://huggingface.co/nomic-ai/nomic-bert-2048.
+inline NomicBertSizes ReadFirstNomicBert(const JsonFields& fields) {
+  NomicBertSizes sizes = {.model_dim = fields.Size("n_embd"),
+                          .vocab_size = fields.Size("vocab_size"),
+                          .layers = fields.Integer("n_layer", 1, kMaxLayers),
+                          .heads = fields.Size("n_head"),
+                          .feed_forward_dim = fields.Size("n_inner"),
+                          .token_types = fields.Integer("type_vocab_size", 0, 1 << 16, 2)};
+  sizes.rope.base = fields.Positive("rotary_emb_base", 10000.0);
+  sizes.norm.epsilon = static_cast<float>(fields.Positive("layer_norm_epsilon", 1e-5));
+  fields.Expect("activation_function", "swiglu");
+  fields.Expect("rotary_emb_fraction", 1.0);
+  fields.Expect("rotary_emb_interleaved", false);
+  fields.Expect("rotary_scaling_factor", nullptr);
+  fields.Expect("rotary_emb_scale_base", nullptr);
+  for (const char* const name : {"qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "prenorm", "causal", "use_rms_norm",
+                                 "parallel_block", "shared_prenorm", "scale_attn_by_inverse_layer_idx"}) {
+    fields.Expect(name, false);
+  }
+  fields.Expect("scale_attn_weights", true);
+  return sizes;
+}
+
+inline NomicBertSizes ReadNomicBertSizes(const JsonFields& fields) {
+  if (!fields.Contains("hidden_size")) return ReadFirstNomicBert(fields);
+  NomicBertSizes sizes = {.model_dim = fields.Size("hidden_size"),
+                          .vocab_size = fields.Size("vocab_size"),
+                          .layers = static_cast<int>(LayerCount(fields)),
+                          .heads = fields.Size("num_attention_heads"),
+                          .feed_forward_dim = fields.Size("intermediate_size"),
+                          .token_types = fields.Integer("type_vocab_size", 0, 1 << 16, 2)};
+  sizes.activation = ReadActivation(fields, sizes.activation, /*gelu_means_tanh=*/false);
+  sizes.norm.epsilon = static_cast<float>(fields.Positive("layer_norm_eps", 1e-12));
+  ShortForm a;
+  a.head_dim = sizes.model_dim / sizes.heads;
+  a.rope = sizes.rope;
+  ReadRopes(fields, /*may_be_partial=*/false, a);
+  sizes.rope = a.rope;
+  fields.Expect("head_dim", a.head_dim);
+  return sizes;
+}
+
+inline DescribedModel ReadNomicBert(const JsonFields& fields) {
+  NomicBertSizes sizes = ReadNomicBertSizes(fields);
+  if (sizes.model_dim % sizes.heads != 0) {
+    fields.WrongValue("num_attention_heads", sizes.heads, "a divisor of the model's width");
+    sizes.heads = 1;
+  }
+  return {NomicBertFamily::kModelType, NomicBertSpec(sizes)};
+}
+
+inline DescribedModel ReadNomicBertGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  const BertSizes same = ReadGgufBertSizes(fields, facts);
+  NomicBertSizes sizes = {.model_dim = same.model_dim,
+                          .vocab_size = same.vocab_size,
+                          .layers = same.layers,
+                          .heads = same.heads,
+                          .feed_forward_dim = same.feed_forward_dim,
+                          .token_types = same.token_types,
+                          .norm = same.norm};
+  sizes.rope = ReadGgufRope(fields, facts, static_cast<size_t>(sizes.model_dim / sizes.heads));
+  fields.Expect("rope.dimension_count", sizes.model_dim / sizes.heads);
+  fields.Expect("moe_every_n_layers", 0);
+  return {NomicBertFamily::kModelType, NomicBertSpec(sizes)};
+}
+
+inline constexpr Renaming kNomicBertNames[] = {{"embedding_norm.", "emb_ln."},
+                                               {"type_embedding.", "embeddings.token_type_embeddings."},
+                                               {"self_attn.q_proj.", "attn.Wqkv."},
+                                               {"self_attn.k_proj.", "attn.Wqkv."},
+                                               {"self_attn.v_proj.", "attn.Wqkv."},
+                                               {"self_attn.o_proj.", "attn.out_proj."},
+                                               {"post_attention_layernorm.", "norm1."},
+                                               {"mlp.gate_proj.", "mlp.fc12."},
+                                               {"mlp.up_proj.", "mlp.fc11."},
+                                               {"mlp.down_proj.", "mlp.fc2."},
+                                               {"post_feedforward_layernorm.", "norm2."}};
+
+inline constexpr std::string_view kNomicBertHeads[] = {"pooler.", "cls.", "classifier."};
+
+inline constexpr TensorNames kNomicBertTensors[] = {{.body = "",
+                                                     .head = "cls.predictions.decoder.",
+                                                     .embedding = "embeddings.word_embeddings.weight",
+                                                     .layers = "encoder.layers.",
+                                                     .renamings = kNomicBertNames,
+                                                     .mark = "mlp.fc12.weight",
+                                                     .other_parts = kNomicBertHeads}};
+
+inline constexpr PassedFields kNomicBertPassedJson[] = {
+    {"how the model is trained", "",
+     "attention_probs_dropout_prob hidden_dropout_prob summary_first_dropout expert_choice_router"},
+    {"which of several ways to compute the same is taken", "",
+     "dense_seq_output fused_bias_fc fused_dropout_add_ln last_layer_subset pad_vocab_size_multiple use_xentropy "
+     "reorder_and_upcast_attn"},
+    {"how long a text may be", "", "n_positions max_trained_positions"},
+    {"of heads for other tasks", "",
+     "summary_activation summary_proj_to_labels summary_type summary_use_proj tie_word_embeddings"}};
+
+inline constexpr ModelType kNomicBertTypes[] = {{.name = NomicBertFamily::kModelType, .read = ReadOne<ReadNomicBert>}};
+
+inline constexpr GgufArchitecture kNomicBertArchitectures[] = {
+    {.name = "nomic-bert", .read = ReadOneGguf<ReadNomicBertGguf>}};
+
+struct NomicBertRow {
+  static constexpr FamilyRow kRow = {.name = "Nomic Embed (encoder)",
+                                     .special = "as BERT, with RoPE and gated feed-forward layers",
+                                     .model_types = kNomicBertTypes,
+                                     .architectures = kNomicBertArchitectures,
+                                     .own_names = kNomicBertTensors,
+                                     .passed_json = kNomicBertPassedJson};
+  using Published = ConfigTypes<>;
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_NOMIC_BERT_DETAIL_FAMILY_H_
