@@ -26,6 +26,8 @@ void BindModel(nb::module_& m);
 void BindForward(nb::module_& m);
 void BindChat(nb::module_& m);
 void BindStore(nb::module_& m);
+void BindState(nb::module_& m);
+void BindAnswers(nb::module_& m);
 void BindFilters(nb::module_& m);
 void BindRequest(nb::module_& m);
 void BindEngine(nb::module_& m);

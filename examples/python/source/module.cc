@@ -36,7 +36,7 @@ const char* Doc(std::string_view name) {
 NB_MODULE(_skald, m) {
   namespace python = skald::python;
   m.doc() = "Language models on the CPU: what the C++ library Skald has, in Python.";
-  m.attr("__version__") = TEXT(SKALD_VERSION_MAJOR) "." TEXT(SKALD_VERSION_MINOR) "." TEXT(SKALD_VERSION_PATCH);
+  m.attr("version") = TEXT(SKALD_VERSION_MAJOR) "." TEXT(SKALD_VERSION_MINOR) "." TEXT(SKALD_VERSION_PATCH);
   python::BindErrors(m);
   python::BindTokenizer(m);
   python::BindSampling(m);
@@ -45,6 +45,8 @@ NB_MODULE(_skald, m) {
   python::BindForward(m);
   python::BindChat(m);
   python::BindStore(m);
+  python::BindState(m);
+  python::BindAnswers(m);
   python::BindFilters(m);
   python::BindRequest(m);
   python::BindEngine(m);

@@ -14,6 +14,7 @@
 #include "skald/cache/blocks/detail/table_lease.h"
 #include "skald/cache/detail/create.h"
 #include "skald/cache/detail/kv_cache.h"
+#include "skald/cache/detail/layer_state.h"
 #include "skald/cache/detail/rebuild.h"
 #include "skald/cache/detail/spare_bytes.h"
 #include "skald/cache/layout/detail/runtime_config.h"
