@@ -122,11 +122,14 @@ inline Result<TokenizerSpec> LikelyPiecesFromGguf(const GgufTokenizerReader& rea
   spec.eos_id = reader.TokenId("eos_token_id", count).value_or(kEnd);
   spec.pad_id = reader.TokenId("padding_token_id", count).value_or(kPad);
   const int32_t sep = reader.TokenId("seperator_token_id", count).value_or(*spec.eos_id);
+  const std::optional<int32_t> mask = reader.TokenId("mask_token_id", count);
   reader.fields().Expect("add_space_prefix", true);
   const bool adds_bos = reader.fields().Flag("add_bos_token", false);
   const bool adds_eos = reader.fields().Flag("add_eos_token", true);
   if (!reader.ok()) return reader.failure();
   if (adds_bos && adds_eos && spec.bos_id) {
+    // The masked token takes the space before it, which the file does not say.
+    for (AddedToken& token : spec.added_tokens) token.lstrip = token.id == mask;
     SetClassified(*spec.bos_id, sep, FrameForm::kRoberta, spec);
   } else if (adds_eos && !adds_bos) {
     SetEndedTexts(*spec.eos_id, spec);
