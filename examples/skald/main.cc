@@ -15,11 +15,13 @@
 #include "bench/bench.h"
 #include "command_line/options.h"
 #include "commands/chat.h"
+#include "commands/embed.h"
 #include "commands/generate.h"
 #include "commands/inspect.h"
 #include "commands/models.h"
 #include "commands/pack.h"
 #include "commands/pull.h"
+#include "commands/rank.h"
 #include "commands/serve.h"
 #include "commands/store.h"
 #include "commands/tokenize.h"
@@ -48,6 +50,10 @@ Result<int> RunCommand(const Options& options) {
       return RunBench(options);
     case Command::kTokenize:
       return RunTokenize(options);
+    case Command::kEmbed:
+      return RunEmbed(options);
+    case Command::kRank:
+      return RunRank(options);
     case Command::kPack:
       return RunPack(options);
     case Command::kWriteGguf:

@@ -61,7 +61,10 @@ struct Call {
   ModelAtWork& Use(const std::string& name, bool tries_again = false) const;
   // The request's model; the default one if none was named.
   ModelAtWork& at_work() const { return held && *held != nullptr ? **held : Use(service->models().names()[0]); }
-  ModelService& model() const { return *at_work().service; }
+  // Its service, of a model that writes. Thrown: 400 for one that embeds or ranks texts.
+  ModelService& model() const;
+  // That of a model that embeds or ranks texts; null for one that writes.
+  EncoderService* encoder() const;
   // For what outlives this.
   ModelLease lease() const {
     (void)at_work();

@@ -65,9 +65,15 @@ Answer LlamaCppInfill(const Call& call);
 Answer LlamaCppProps(const Call& call);
 Answer LlamaCppSlots(const Call& call);
 Answer LlamaCppApplyTemplate(const Call& call);
+Answer LlamaCppEmbedding(const Call& call);
 Answer Tokenize(const Call& call);
 Answer Detokenize(const Call& call);
 Answer TokenizerInfo(const Call& call);
+
+// Rankings, as Jina's and Cohere's APIs have them (api.jina.ai/redoc, docs.cohere.com/reference/rerank) and
+// text-embeddings-inference (github.com/huggingface/text-embeddings-inference); embeddings of the last.
+Answer Rerank(const Call& call);
+Answer TeiEmbed(const Call& call);
 
 // Our own.
 Answer ListConversations(const Call& call);

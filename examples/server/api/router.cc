@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/api/anthropic/form.h"
+#include "server/api/encoders/form.h"
 #include "server/api/endpoints.h"
 #include "server/api/llama_cpp/form.h"
 #include "server/api/ollama/form.h"
@@ -25,9 +26,11 @@ bool IsGet(const HttpRequest& request) { return request.method == "GET" || reque
 Json ErrorJson(std::string_view path, const ApiError& error) {
   if (path.starts_with("/v1/messages")) return AnthropicErrorJson(error);
   if (path.starts_with("/api/")) return OllamaErrorJson(error);
-  for (const std::string_view other : {"/completion", "/infill", "/props", "/slots", "/apply-template"}) {
+  for (const std::string_view other : {"/completion", "/infill", "/props", "/slots", "/apply-template", "/embedding"}) {
     if (path == other) return LlamaCppErrorJson(error);
   }
+  if (path == "/embed" || path == "/rerank") return TeiErrorJson(error);
+  if (path.ends_with("/rerank")) return RerankErrorJson(error);
   return OpenAiErrorJson(error);
 }
 
@@ -97,7 +100,7 @@ struct EngineHealth {
 EngineHealth HealthOf(const std::vector<ModelStatus>& models) {
   EngineHealth all;
   for (const ModelStatus& one : models) {
-    if (one.model == nullptr) continue;
+    if (one.model == nullptr || one.model->service == nullptr) continue;
     const LoopHealth engine = one.model->service->health();
     const ModelServiceStats stats = one.model->service->stats();
     all.stalled_seconds = std::max(all.stalled_seconds, engine.stalled_seconds);

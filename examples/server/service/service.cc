@@ -79,12 +79,26 @@ void WriteFacts(const std::vector<ModelStatus>& models, std::string& out) {
     const std::string name = models.size() > 1 ? one.name : "";
     parameters.push_back({name, static_cast<double>(facts.parameters)});
     bytes.push_back({name, static_cast<double>(facts.bytes)});
-    contexts.push_back({name, static_cast<double>(one.model->service->context())});
+    contexts.push_back({name, static_cast<double>(one.model->context())});
   }
   WriteInfo("skald_model_info", "A model that is loaded.", labels, out);
   WriteMetric("skald_model_parameters", "gauge", "Numbers in all tensors.", parameters, out);
   WriteMetric("skald_model_weights_bytes", "gauge", "Memory of them.", bytes, out);
   WriteMetric("skald_model_context_tokens", "gauge", "Most tokens of a conversation.", contexts, out);
+}
+
+// Of models that embed or rank texts, if there are any.
+void WriteEncoders(const std::vector<std::pair<std::string, EncoderStats>>& encoders, std::string& out) {
+  if (encoders.empty()) return;
+  std::vector<ModelValue> works, texts, waiting;
+  for (const auto& [name, stats] : encoders) {
+    works.push_back({name, static_cast<double>(stats.works)});
+    texts.push_back({name, static_cast<double>(stats.texts)});
+    waiting.push_back({name, static_cast<double>(stats.waiting)});
+  }
+  WriteMetric("skald_encoder_requests_total", "counter", "Requests for embeddings and rankings.", works, out);
+  WriteMetric("skald_encoder_texts_total", "counter", "Texts that were embedded or ranked.", texts, out);
+  WriteMetric("skald_encoder_waiting", "gauge", "Requests for these that wait or are computed.", waiting, out);
 }
 
 void WriteModelsMetrics(const std::vector<ModelStatus>& models, const ModelsStats& stats, std::string& out) {
@@ -147,7 +161,7 @@ void Service::Forget(const std::string& tenant, const Conversation& conversation
     others.push_back(JsonValueOf(WithSystem(other.messages)));
   }
   for (const ModelStatus& one : models_->List()) {
-    if (one.model == nullptr) continue;
+    if (one.model == nullptr || one.model->service == nullptr) continue;
     one.model->service->Forget(JsonValueOf(WithSystem(conversation.messages)), others, SaltOf(tenant, conversation));
   }
 }
@@ -157,9 +171,17 @@ void Service::WriteMetrics(std::string& out) {
   WriteFacts(models, out);
   const bool are_several = models.size() > 1;
   std::vector<std::pair<std::string, ModelServiceStats>> loaded;
+  std::vector<std::pair<std::string, EncoderStats>> encoders;
   for (const ModelStatus& one : models) {
-    if (one.model != nullptr) loaded.emplace_back(are_several ? one.name : "", one.model->service->stats());
+    if (one.model == nullptr) continue;
+    const std::string label = are_several ? one.name : "";
+    if (one.model->service != nullptr) {
+      loaded.emplace_back(label, one.model->service->stats());
+    } else {
+      encoders.emplace_back(label, one.model->encoder->stats());
+    }
   }
+  WriteEncoders(encoders, out);
   for (const ModelMetric& metric : kModelMetrics) {
     std::vector<ModelValue> values;
     for (const auto& [name, stats] : loaded) values.push_back({name, static_cast<double>(metric.value(stats))});

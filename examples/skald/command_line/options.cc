@@ -21,6 +21,7 @@
 #include "command_line/bench_options.h"
 #include "command_line/documents/document_commands.h"
 #include "command_line/documents/help_formatter.h"
+#include "command_line/encoding_options.h"
 #include "command_line/help_footers.h"
 #include "command_line/hub_options.h"
 #include "command_line/option_checks.h"
@@ -346,7 +347,7 @@ void AddStoreOptions(CLI::App& command, Options& options) {
 
 std::variant<Options, int> ParseOptions(int argc, char** argv) {
   Options options;
-  CLI::App app("Runs decoder language models on the CPU.", "skald");
+  CLI::App app("Runs language models on the CPU.", "skald");
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.footer(kMainFooter);
@@ -402,6 +403,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   CLI::App& tokenize = *app.add_subcommand("tokenize", "Show the tokens of a text");
   AddTokenizeOptions(tokenize, options);
   tokenize.footer(kTokenizeFooter);
+  for (CLI::App* const command : AddEncodingCommands(app, options)) AddLoadOptions(*command, options);
   CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
   AddPackOptions(pack, options);
   pack.footer(kPackFooter);
@@ -437,8 +439,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     if (PrintDocument(app, kVersion)) return 0;
     if (app.get_subcommands().empty())
       throw CLI::RequiredError(
-          "One of the commands generate, chat, serve, pull, models, inspect, tokenize, pack, convert, quantize, "
-          "bench, store, completion and man");
+          "One of the commands generate, chat, serve, pull, models, inspect, tokenize, embed, rank, pack, convert, "
+          "quantize, bench, store, completion and man");
     SamplerSettings chosen;
     for (const SamplerChoice& choose : options.sampling) choose(chosen);
     const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());

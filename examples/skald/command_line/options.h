@@ -21,6 +21,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/model/workspace.h"
+#include "skald/open/open_encoder.h"
 #include "skald/sampling/settings.h"
 
 namespace skald::program {
@@ -33,7 +34,21 @@ inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
 
 class RankJob;
 
-enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kWriteGguf, kPull, kBench, kStore, kServe };
+enum class Command {
+  kGenerate,
+  kChat,
+  kModels,
+  kInspect,
+  kTokenize,
+  kEmbed,
+  kRank,
+  kPack,
+  kWriteGguf,
+  kPull,
+  kBench,
+  kStore,
+  kServe
+};
 
 // How skald quantize writes a GGUF file. Names of types; empty: as they are, or as the mixture says.
 struct GgufOptions {
@@ -148,6 +163,29 @@ struct TextOptions {
   }
 };
 
+// The forms of embeddings in what 'skald embed' writes.
+enum class EmbeddingForm { kFloat, kInt8, kBinary };
+
+// Texts that an encoder reads, and what is written of them.
+struct EncodingOptions {
+  std::vector<std::filesystem::path> files;  // a text in each line; none: standard input
+  bool whole_files = false;                  // each file is one text
+  std::string pooling;                       // by its name; empty: the model's
+  std::string prompt_name;                   // of the model's prompts; empty: its default
+  std::optional<std::string> prompt;         // before each text, in place of a named one
+  std::optional<size_t> dimension;           // the first so many elements; unset: all
+  std::optional<bool> normalise;             // unset: as the model's files say
+  LongText long_text = LongText::kRefuse;
+  EmbeddingForm form = EmbeddingForm::kFloat;
+  std::filesystem::path output;  // empty: standard output; .npy: an array
+  std::string query;             // to rank for
+  std::string instruction;       // of rerankers that read one; empty: the model's
+  size_t most_documents = 0;     // that are told; 0: all
+  bool raw_scores = false;       // not brought between 0 and 1
+  bool by_yes_or_no = false;     // the model is a decoder that ranks by these words
+  bool json = false;             // a line of JSON for each document
+};
+
 // Sets one of the sampler's settings.
 using SamplerChoice = std::function<void(SamplerSettings&)>;
 
@@ -204,6 +242,7 @@ struct Options {
 
   DraftOptions draft;
   TextOptions texts;
+  EncodingOptions encoding;
   BenchOptions bench;
   ServeOptions serve;
 

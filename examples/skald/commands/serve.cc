@@ -151,7 +151,7 @@ Result<std::shared_ptr<serve::Service>> StartService(const Options& options, con
 
 // Says how many tokens a conversation may have, and which option has more.
 std::string ContextText(const serve::ModelAtWork& model, const Options& options) {
-  const uint32_t context = model.service->context(), trained = model.facts.trained_context;
+  const uint32_t context = model.context(), trained = model.facts.trained_context;
   const bool is_short = !options.max_context && context < trained;
   return std::to_string(context) + " tokens" +
          (is_short ? " of the model's " + std::to_string(trained) + ", for which --cache-bytes has no room"

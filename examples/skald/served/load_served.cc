@@ -15,6 +15,7 @@
 #include "model_files/load_shape.h"
 #include "model_files/model_text.h"
 #include "ranks/rank_job.h"
+#include "served/served_encoder.h"
 #include "server/service/service.h"
 #include "setup.h"
 #include "skald/engine/speculation/prompt_lookup.h"
@@ -83,8 +84,10 @@ ModelServiceOptions ServiceOptionsOf(const Options& options, const std::vector<C
 Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string& name,
                                       const std::vector<ChunkStoreRef>& stores) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
-  SKALD_ASSIGN(auto text, OpenText(options, info));
   const std::string& called = name.empty() ? info.name : name;
+  SKALD_ASSIGN(const bool is_encoder, IsServedEncoder(info));
+  if (is_encoder) return LoadServedEncoder(options, info, called);
+  SKALD_ASSIGN(auto text, OpenText(options, info));
   SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, called, info.spec, ShareOf(options.ranks)));
   const RuntimeConfig runtime = ServedRuntime(options, info);
   SKALD_ASSIGN(const auto loaded, LoadWithDrafter(options, info, runtime));
@@ -109,6 +112,8 @@ Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string&
 Result<uint64_t> BytesOfServed(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   SKALD_ASSIGN(const auto shape, ShapeOfLoad(info.model, options.weight_type.value_or(info.weight_type)));
+  SKALD_ASSIGN(const bool is_encoder, IsServedEncoder(info));
+  if (is_encoder) return BytesOfServedEncoder(shape);
   const RuntimeConfig runtime = ServedRuntime(options, info);
   constexpr uint32_t kTokens = 1;  // of a conversation: only weights are asked for
   SKALD_ASSIGN(const auto memory, MemoryOfRank(shape.spec, shape.types, {}, runtime, kTokens));

@@ -133,7 +133,7 @@ Result<void> LoadOnly(uint64_t limit, serve::ModelSource& source) {
     }
   }
   SKALD_ASSIGN(auto loaded, source.load());
-  source.name = loaded.service->served().name;
+  source.name = loaded.name();
   source.loaded = std::move(loaded);
   return {};
 }

@@ -16,13 +16,22 @@ ProgressBar::~ProgressBar() {
 }
 
 void ProgressBar::Draw(uint64_t bytes_done, uint64_t bytes_total) const {
+  char megabytes[32];
+  std::snprintf(megabytes, sizeof(megabytes), "%.0f MB", static_cast<double>(bytes_total) * 1e-6);
+  DrawShare(bytes_done, bytes_total, megabytes);
+}
+
+void ProgressBar::DrawCount(uint64_t done, uint64_t total, std::string_view things) const {
+  DrawShare(done, total, std::to_string(total) + " " + std::string(things));
+}
+
+void ProgressBar::DrawShare(uint64_t done, uint64_t total, const std::string& of) const {
   if (!visible_) return;
   constexpr size_t kWidth = 40;
-  const double share = static_cast<double>(bytes_done) / static_cast<double>(std::max<uint64_t>(bytes_total, 1));
+  const double share = static_cast<double>(done) / static_cast<double>(std::max<uint64_t>(total, 1));
   const auto filled = static_cast<size_t>(share * kWidth);
   const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
-  std::fprintf(stderr, "\r%s [%s] %3.0f%% of %.0f MB", title_.c_str(), bar.c_str(), share * 100,
-               static_cast<double>(bytes_total) * 1e-6);
+  std::fprintf(stderr, "\r%s [%s] %3.0f%% of %s", title_.c_str(), bar.c_str(), share * 100, of.c_str());
 }
 
 }  // namespace skald::program

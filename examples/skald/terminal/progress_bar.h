@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace skald::program {
 
@@ -20,7 +21,12 @@ class ProgressBar {
 
   void Draw(uint64_t bytes_done, uint64_t bytes_total) const;
 
+  // The same where things are counted, of a name like "texts".
+  void DrawCount(uint64_t done, uint64_t total, std::string_view things) const;
+
  private:
+  void DrawShare(uint64_t done, uint64_t total, const std::string& of) const;
+
   std::string title_;
   bool visible_;
 };

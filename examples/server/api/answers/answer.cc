@@ -224,8 +224,20 @@ class AnswerExchange final : public Exchange {
   bool has_begun_ = false, has_told_ = false;
 };
 
-// Counts `number` more answers as open, of the tenant and of the whole server. Thrown: 400 if a limit is less than
-// `number`; 429 if too many answers are open now.
+// Limits the memory of the copies of logit_bias: each answer has its own, though the request has one. Thrown: 400 if
+// the copies are too large together.
+void CheckMemory(const Request& request, uint64_t number) {
+  constexpr uint64_t kMostBiases = uint64_t{8} << 20;  // 64 MB
+  const uint64_t biases = request.sampler.logit_bias.size() * number;
+  if (biases <= kMostBiases) return;
+  throw ApiError{400,
+                 "'logit_bias' has " + std::to_string(request.sampler.logit_bias.size()) + " tokens for each of " +
+                     std::to_string(number) + " answers, more than " + std::to_string(kMostBiases) + " in all",
+                 "logit_bias"};
+}
+
+}  // namespace
+
 std::array<CountedAnswers, 2> CountAnswers(const Call& call, uint64_t number) {
   const auto describe = [number](const std::string& who, uint64_t most) {
     return "this request asks for " + std::to_string(number) + " answers, prompts times n; " + who + " " +
@@ -246,20 +258,6 @@ std::array<CountedAnswers, 2> CountAnswers(const Call& call, uint64_t number) {
   }
   return {std::move(of_tenant), CountedAnswers(call.room.open, number)};
 }
-
-// Limits the memory of the copies of logit_bias: each answer has its own, though the request has one. Thrown: 400 if
-// the copies are too large together.
-void CheckMemory(const Request& request, uint64_t number) {
-  constexpr uint64_t kMostBiases = uint64_t{8} << 20;  // 64 MB
-  const uint64_t biases = request.sampler.logit_bias.size() * number;
-  if (biases <= kMostBiases) return;
-  throw ApiError{400,
-                 "'logit_bias' has " + std::to_string(request.sampler.logit_bias.size()) + " tokens for each of " +
-                     std::to_string(number) + " answers, more than " + std::to_string(kMostBiases) + " in all",
-                 "logit_bias"};
-}
-
-}  // namespace
 
 std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const OutputReading& reading,
                                       bool is_stream, std::unique_ptr<Dialect> dialect,

@@ -7,6 +7,7 @@
 #define SKALD_EXAMPLES_SERVER_API_ANSWERS_ANSWER_H_
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -96,6 +97,10 @@ class Dialect {
 std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const OutputReading& reading,
                                       bool is_stream, std::unique_ptr<Dialect> dialect,
                                       std::function<void(const std::vector<Choice>&)> on_end = {});
+
+// Counts `number` more answers as open, of the tenant and of the whole server. Thrown: 400 if a limit is less than
+// `number`; 429 if too many answers are open now.
+std::array<CountedAnswers, 2> CountAnswers(const Call& call, uint64_t number);
 
 // Counts of an answer with all its choices; each prompt's are counted once.
 struct AnswerUsage {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/api/answers/embedding.h"
+#include "server/api/encoders/encoder_answer.h"
 #include "server/api/endpoints.h"
 #include "server/api/ollama/form.h"
 #include "server/api/request/body_reader.h"
@@ -45,14 +46,42 @@ class OllamaEmbeddings final : public EmbeddingDialect {
   const bool is_one_;
 };
 
+// Of a model that embeds. Ollama cuts long texts unless it is told not to.
+Answer EncoderEmbed(const Call& call, BodyReader& reader, const std::string& model, const char* field, bool is_one) {
+  EmbedOptions options;
+  options.long_text = ReadLongText(reader, "truncate", LongText::kCut);
+  if (!is_one) options.dimension = ReadDimension(reader, call);
+  auto work = ReadEncoderWork(reader, field, call, std::move(options));
+  if (is_one && work->texts.size() > 1) reader.Fail(field, "one text");
+  reader.Finish();
+  const auto write = [model, is_one, ignored = reader.notes()->ignored()](const EncoderWork& done) {
+    Json json = is_one ? Json{{"embedding", done.embeddings[0]}}
+                       : Json{{"model", model}, {"embeddings", done.embeddings}, {"prompt_eval_count", TokensOf(done)}};
+    Json own = Json::object();
+    if (const Json cut = CutTexts(done); !cut.empty()) own["cut"] = cut;
+    if (!ignored.empty()) own["ignored"] = ignored;
+    if (!own.empty()) json["skald"] = std::move(own);
+    return json;
+  };
+  return AnswerEncoderWork(call, std::move(work), write, OllamaErrorJson);
+}
+
 Answer Embed(const Call& call, const char* schema, const char* field, bool is_one) {
   BodyReader reader(call, schema);
   const NamedModel& model = ReadOllamaModel(reader, call);
+  const Json* const wanted = reader.Any(field);
+  if (call.encoder() != nullptr && wanted != nullptr && *wanted != "" && *wanted != Json::array()) {
+    return EncoderEmbed(call, reader, TaggedName(model.name), field, is_one);
+  }
   std::vector<std::vector<int32_t>> texts;
-  const Json* const given = reader.Any(field);
-  const bool has_texts = given != nullptr && *given != "" && *given != Json::array();
+  const bool has_texts = wanted != nullptr && *wanted != "" && *wanted != Json::array();
   if (has_texts) texts = ReadEmbeddedTexts(reader, field, call);
   if (is_one && texts.size() > 1) reader.Fail(field, "one text");
+  if (call.encoder() != nullptr) {  // a request without a text loads a model
+    reader.Finish();
+    return JsonAnswer(is_one ? Json{{"embedding", Json::array()}}
+                             : Json{{"model", TaggedName(model.name)}, {"embeddings", Json::array()}});
+  }
   const auto dimensions = is_one ? std::nullopt : reader.Integer("dimensions", 1, call.model().served().model_dim);
   reader.Finish();
   auto dialect = std::make_unique<OllamaEmbeddings>(TaggedName(model.name), static_cast<size_t>(dimensions.value_or(0)),

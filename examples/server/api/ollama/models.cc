@@ -41,7 +41,7 @@ Json DetailsJson(const ModelAtWork* model, const std::string& own_name, const st
 // Tells the models of a server apart: of its weights and adapter if they were digested, else of its name.
 Result<std::string> DigestOf(const ModelAtWork* model, const std::string& name) {
   Sha256Digest digest = {};
-  if (model != nullptr) {
+  if (model != nullptr && model->service != nullptr) {
     digest = model->service->FindModel(name)->adapter;
     if (digest == Sha256Digest{}) digest = model->service->served().identity.weights;
   }
@@ -73,7 +73,7 @@ Json ModelList(const Call& call, bool only_loaded) {
       if (only_loaded) {
         json["expires_at"] = "9999-12-31T23:59:59Z";
         json["size_vram"] = 0;
-        json["context_length"] = one.model->service->context();
+        json["context_length"] = one.model->context();
       }
       list.push_back(std::move(json));
     }
@@ -88,6 +88,25 @@ Json CapabilitiesJson(const ModelText& text) {
   if (!output.think_begin.empty() || output.tools == ToolForm::kHarmony) list.push_back("thinking");
   if (FindInfillMarks(text.tokenizer)) list.push_back("insert");
   return list;
+}
+
+Answer ShowEncoder(const Call& call, const RequestNotes& notes) {
+  const ModelAtWork& model = call.at_work();
+  const ModelFacts& facts = model.facts;
+  const Encoder& encoder = call.encoder()->encoder();
+  return JsonAnswer({{"modelfile", "FROM " + TaggedName(model.name()) + "\n"},
+                     {"parameters", ""},
+                     {"template", ""},
+                     {"details", DetailsJson(&model, model.name(), model.name())},
+                     {"model_info",
+                      {{"general.architecture", facts.family},
+                       {"general.basename", model.name()},
+                       {"general.parameter_count", facts.parameters},
+                       {facts.family + ".context_length", model.context()},
+                       {facts.family + ".embedding_length", encoder.facts().dimension}}},
+                     {"capabilities", Json::array({"embedding"})},
+                     {"modified_at", TimeText(call.service->started())}},
+                    notes);
 }
 
 // Lines of a Modelfile.
@@ -111,6 +130,7 @@ Answer OllamaShow(const Call& call) {
   BodyReader reader(call, "OllamaModelRequest");
   const NamedModel& model = ReadOllamaModel(reader, call);
   reader.Finish();
+  if (call.encoder() != nullptr) return ShowEncoder(call, *reader.notes());
   const ServedModel& served = call.model().served();
   const ModelFacts& facts = call.at_work().facts;
   Json info = {{"general.architecture", facts.family},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/api/answers/embedding.h"
+#include "server/api/encoders/encoder_answer.h"
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
 #include "server/api/request/body_reader.h"
@@ -27,6 +28,24 @@ std::string Base64(std::string_view bytes) {
   return text;
 }
 
+Json WrittenVector(const std::vector<float>& vector, bool is_base64) {
+  if (!is_base64) return vector;
+  return Base64({reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)});
+}
+
+// `write(i)` gives embedding i.
+template <class Write>
+Json EmbeddingsJson(size_t count, const std::string& model, uint64_t tokens, Write write) {
+  Json data = Json::array();
+  for (size_t i = 0; i < count; ++i) {
+    data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", write(i)}});
+  }
+  return {{"object", "list"},
+          {"data", std::move(data)},
+          {"model", model},
+          {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
+}
+
 class OpenAiEmbeddings final : public EmbeddingDialect {
  public:
   struct Form {
@@ -41,34 +60,38 @@ class OpenAiEmbeddings final : public EmbeddingDialect {
   Json ErrorJson(const ApiError& error) override { return OpenAiErrorJson(error); }
 
   Json Whole(const std::vector<Choice>& choices) override {
-    Json data = Json::array();
-    for (size_t i = 0; i < choices.size(); ++i) {
-      data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", Written(choices[i].embedding)}});
-    }
-    const uint64_t tokens = UsageOf(choices).prompt_tokens;
-    Json json = {{"object", "list"},
-                 {"data", std::move(data)},
-                 {"model", form_.model},
-                 {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
+    Json json = EmbeddingsJson(choices.size(), form_.model, UsageOf(choices).prompt_tokens, [&](size_t i) {
+      return WrittenVector(UnitVector(choices[i].embedding, form_.dimensions), form_.is_base64);
+    });
     if (!form_.ignored.empty()) TellIgnored(json["skald"]);
     return json;
   }
 
  private:
-  Json Written(std::vector<float> vector) const {
-    vector = UnitVector(std::move(vector), form_.dimensions);
-    if (!form_.is_base64) return vector;
-    return Base64({reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)});
-  }
-
   const Form form_;
 };
+
+// Of a model that embeds.
+Answer EncoderEmbeddings(const Call& call, BodyReader& reader, const std::string& model) {
+  EmbedOptions options = ReadEmbedOptions(reader, call);
+  const bool is_base64 = reader.OneOf("encoding_format", {"float", "base64"}).value_or("float") == "base64";
+  auto work = ReadEncoderWork(reader, "input", call, std::move(options));
+  reader.Finish();
+  const auto write = [model, is_base64, ignored = reader.notes()->ignored()](const EncoderWork& done) {
+    Json json = EmbeddingsJson(done.size(), model, TokensOf(done),
+                               [&](size_t i) { return WrittenVector(done.embeddings[i], is_base64); });
+    if (!ignored.empty()) json["skald"]["ignored"] = ignored;
+    return json;
+  };
+  return AnswerEncoderWork(call, std::move(work), write, OpenAiErrorJson);
+}
 
 }  // namespace
 
 Answer Embeddings(const Call& call) {
   BodyReader reader(call, "EmbeddingRequest");
   const NamedModel& model = ReadModel(reader, call);
+  if (call.encoder() != nullptr) return EncoderEmbeddings(call, reader, model.name);
   std::vector<std::vector<int32_t>> inputs = ReadEmbeddedTexts(reader, "input", call);
   const auto pooling = reader.OneOf("pooling", {"last", "mean"}).value_or("last");
   const auto dimensions = reader.Integer("dimensions", 1, call.model().served().model_dim);

@@ -24,7 +24,7 @@ Json StatusJson(const ModelStatus& model) {
 // `name` is the model's own or that of one of its adapters. Facts that are not known before it is loaded are left out.
 Json ModelJson(const Service& service, const ModelStatus& model, const std::string& name) {
   Json json = {{"id", name}, {"object", "model"}, {"created", service.started()}, {"owned_by", "skald"}};
-  if (model.model != nullptr) json["context_length"] = model.model->service->context();
+  if (model.model != nullptr) json["context_length"] = model.model->context();
   if (name != model.name) json["parent"] = model.name;
   json["status"] = StatusJson(model);
   return json;
@@ -32,7 +32,7 @@ Json ModelJson(const Service& service, const ModelStatus& model, const std::stri
 
 // The same in Anthropic's form.
 Json AnthropicModelJson(const Service& service, const ModelStatus& model, const std::string& name) {
-  const Json context = model.model == nullptr ? Json() : Json(model.model->service->context());
+  const Json context = model.model == nullptr ? Json() : Json(model.model->context());
   return {{"type", "model"},
           {"id", name},
           {"display_name", name},

@@ -174,7 +174,7 @@ const NamedModel& ReadModel(JsonReader& reader, const Call& call) {
 }
 
 const NamedModel& ModelNamed(const std::string& name, const Call& call) {
-  if (const auto served = call.service->NameOf(name)) return *call.Use(*served).service->FindModel(*served);
+  if (const auto served = call.service->NameOf(name)) return *call.Use(*served).FindModel(*served);
   throw NoSuchModel(name, call);
 }
 

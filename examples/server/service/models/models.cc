@@ -172,7 +172,7 @@ bool Models::Stop(std::chrono::milliseconds grace) {
   if (!is_idle) return false;
   // Nothing changes the models any more.
   for (const auto& place : places_) {
-    if (place->model != nullptr) place->model->service->Stop(std::chrono::milliseconds(0));
+    if (place->model != nullptr) place->model->Stop();
   }
   return true;
 }
@@ -211,7 +211,7 @@ void Models::PutAway(Place& place, std::unique_lock<std::mutex>& lock) {
   std::unique_ptr<ModelAtWork> model = std::move(place.model);
   lock.unlock();
   const auto begun = Clock::now();
-  model->service->Stop(std::chrono::milliseconds(0));
+  model->Stop();
   model.reset();
   ReturnFreedMemory();
   Log("put '" + place.source.name + "' away in " + SecondsText(Clock::now() - begun));

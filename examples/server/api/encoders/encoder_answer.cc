@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "server/api/encoders/encoder_answer.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "server/api/answers/answer.h"
+
+namespace skald::serve {
+namespace {
+
+// Shared by the client's side and the service's side of an answer.
+struct WorkState {
+  std::atomic<bool> is_done = false, is_abandoned = false;
+};
+
+class EncoderExchange final : public Exchange {
+ public:
+  EncoderExchange(const Call& call, std::shared_ptr<EncoderWork> work, std::shared_ptr<WorkState> state,
+                  std::array<CountedAnswers, 2> counted, std::function<Json(const EncoderWork&)> write,
+                  std::function<Json(const ApiError&)> write_error, HeaderList headers)
+      : metrics_(call.metrics),
+        tenant_(call.tenant.name),
+        lease_(call.lease()),
+        counted_(std::move(counted)),
+        work_(std::move(work)),
+        state_(std::move(state)),
+        write_(std::move(write)),
+        write_error_(std::move(write_error)),
+        headers_(std::move(headers)) {}
+
+  ~EncoderExchange() override { state_->is_abandoned = true; }
+
+  HttpPiece Next() override {
+    if (!state_->is_done) return {};
+    if (work_->error) return Fail(ApiErrorOf(*work_->error));
+    if (!tenant_.empty()) metrics_.CountTokensOf(tenant_, TokensOf(*work_), 0);
+    try {
+      HttpHead head;
+      head.headers = headers_;
+      return {std::move(head), Dump(write_(*work_)), true};
+    } catch (const ApiError& error) {
+      return Fail(error);
+    } catch (const std::exception& error) {
+      return Fail({500, error.what()});
+    }
+  }
+
+ private:
+  HttpPiece Fail(const ApiError& error) const { return {HttpHead{error.status}, Dump(write_error_(error)), true}; }
+
+  Metrics& metrics_;
+  const std::string tenant_;
+  const ModelLease lease_;  // the model stays as long as this
+  const std::array<CountedAnswers, 2> counted_;
+  const std::shared_ptr<EncoderWork> work_;
+  const std::shared_ptr<WorkState> state_;
+  const std::function<Json(const EncoderWork&)> write_;
+  const std::function<Json(const ApiError&)> write_error_;
+  const HeaderList headers_;
+};
+
+// Names of fields come from the client: what could be more than a name in a header is left out of it.
+HeaderList HeadersOfIgnored(const std::vector<std::string>& ignored) {
+  constexpr size_t kMostBytes = 1024;
+  std::string names;
+  for (const std::string& name : ignored) {
+    const bool is_plain = std::ranges::all_of(
+        name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; });
+    if (names.size() < kMostBytes) names += (names.empty() ? "" : ", ") + (is_plain ? name.substr(0, 64) : "?");
+  }
+  if (names.empty()) return {};
+  return {{"X-Skald-Ignored", names}};
+}
+
+bool IsId(const Json& json) { return json.is_number(); }
+
+// A text as it is, or the ids of one.
+struct GivenText {
+  std::string text;
+  TextIds ids;
+  bool is_ids = false;
+};
+
+GivenText ReadGiven(const Json& json, JsonReader& reader, std::string_view name, int64_t vocab_size) {
+  GivenText given;
+  if (json.is_string() && !json.get_ref<const std::string&>().empty()) {
+    given.text = json.get<std::string>();
+    return given;
+  }
+  if (!json.is_array() || json.empty()) {
+    reader.Fail(name, "texts that are not empty, or lists of ids of tokens");
+  }
+  given.is_ids = true;
+  for (const Json& one : json) {
+    const bool is_id = one.is_number_integer() && one.get<int64_t>() >= 0 && one.get<int64_t>() < vocab_size;
+    if (!is_id) reader.Fail(name, "texts, or lists of ids of tokens below " + std::to_string(vocab_size));
+    given.ids.tokens.push_back(one.get<int32_t>());
+  }
+  return given;
+}
+
+std::vector<GivenText> ReadAllGiven(JsonReader& reader, std::string_view name, int64_t vocab_size) {
+  const Json* const field = reader.Any(name);
+  if (field == nullptr) reader.Fail(name, "a text, the ids of its tokens, or a list of either");
+  const bool is_list = field->is_array() && !field->empty() && !IsId((*field)[0]);
+  if (!is_list) return {ReadGiven(*field, reader, name, vocab_size)};
+  if (field->size() > kMostEncodedTexts) {
+    reader.Fail(name, "at most " + std::to_string(kMostEncodedTexts) + " texts");
+  }
+  std::vector<GivenText> all;
+  for (const Json& one : *field) all.push_back(ReadGiven(one, reader, name, vocab_size));
+  return all;
+}
+
+void CheckTokens(const EncoderWork& work, std::string_view name, uint32_t longest) {
+  for (size_t i = 0; i < work.texts.size() && work.embed.long_text == LongText::kRefuse; ++i) {
+    const size_t tokens = work.texts[i].tokens.size();
+    if (tokens <= longest) continue;
+    throw ApiError{400,
+                   "text " + std::to_string(i) + " of '" + std::string(name) + "' is too long: " +
+                       std::to_string(tokens) + " tokens > " + std::to_string(longest) + " of the model's longest text",
+                   std::string(name), "context_length_exceeded"};
+  }
+  if (TokensOf(work) > kMostEncodedTokens) {
+    throw ApiError{400,
+                   "'" + std::string(name) + "' has " + std::to_string(TokensOf(work)) + " tokens, more than the " +
+                       std::to_string(kMostEncodedTokens) + " of one request",
+                   std::string(name)};
+  }
+}
+
+}  // namespace
+
+LongText ReadLongText(JsonReader& reader, std::string_view name, LongText otherwise) {
+  const Json* const field = reader.Any(name);
+  if (field == nullptr) return otherwise;
+  if (field->is_boolean()) return field->get<bool>() ? LongText::kCut : LongText::kRefuse;
+  if (*field == "cut") return LongText::kCut;
+  if (*field == "windows") return LongText::kWindows;
+  if (*field != "error") reader.Fail(name, "true, false, \"error\", \"cut\" or \"windows\"");
+  return LongText::kRefuse;
+}
+
+std::optional<size_t> ReadDimension(JsonReader& reader, const Call& call) {
+  const auto dimension = reader.Integer("dimensions", 1, call.encoder()->encoder().facts().dimension);
+  return dimension ? std::optional(static_cast<size_t>(*dimension)) : std::nullopt;
+}
+
+EmbedOptions ReadEmbedOptions(JsonReader& reader, const Call& call) {
+  EmbedOptions options;
+  options.dimension = ReadDimension(reader, call);
+  if (const auto pooling = reader.String("pooling")) options.pooling = Take(PoolingNamed(*pooling), "pooling");
+  options.normalise = reader.Bool("normalize");
+  options.prompt_name = reader.String("prompt_name").value_or("");
+  options.prompt = reader.String("prompt");
+  options.long_text = ReadLongText(reader, "truncate");
+  return options;
+}
+
+std::shared_ptr<EncoderWork> ReadEncoderWork(JsonReader& reader, std::string_view name, const Call& call,
+                                             EmbedOptions options) {
+  const Encoder& encoder = call.encoder()->encoder();
+  if (encoder.facts().kind == EncoderKind::kReranker || encoder.facts().kind == EncoderKind::kDecoderReranker) {
+    throw ApiError{400, "the model '" + call.at_work().name() + "' ranks texts and does not embed them: see /v1/rerank",
+                   "model"};
+  }
+  if (options.pooling.value_or(encoder.facts().pooling) == Pooling::kNone) {
+    throw ApiError{400,
+                   "the model '" + call.at_work().name() + "' has an embedding for each token of a text, which " +
+                       "this API has no form for",
+                   "model"};
+  }
+  auto work = std::make_shared<EncoderWork>();
+  std::vector<GivenText> given = ReadAllGiven(reader, name, encoder.model().spec().vocab_size);
+  std::vector<std::string> texts;
+  for (GivenText& one : given) {
+    if (!one.is_ids) texts.push_back(std::move(one.text));
+  }
+  call.StopIfAbandoned();
+  std::vector<TextIds> ids;
+  if (!texts.empty()) ids = Take(encoder.Tokenize(texts, options), std::string(name));
+  size_t next = 0;
+  for (GivenText& one : given) work->texts.push_back(std::move(one.is_ids ? one.ids : ids[next++]));
+  work->embed = std::move(options);
+  CheckTokens(*work, name, encoder.facts().longest_text);
+  return work;
+}
+
+uint64_t TokensOf(const EncoderWork& work) {
+  uint64_t tokens = 0;
+  for (const uint32_t count : work.num_tokens) tokens += count;
+  for (size_t i = work.num_tokens.size(); i < work.texts.size(); ++i) tokens += work.texts[i].tokens.size();
+  return tokens;
+}
+
+Json CutTexts(const EncoderWork& work) {
+  Json cut = Json::array();
+  for (size_t i = 0; i < work.num_tokens.size() && work.embed.long_text == LongText::kCut; ++i) {
+    if (work.num_tokens[i] < work.texts[i].tokens.size()) cut.push_back(i);
+  }
+  return cut;
+}
+
+std::unique_ptr<Exchange> AnswerEncoderWork(const Call& call, std::shared_ptr<EncoderWork> work,
+                                            std::function<Json(const EncoderWork&)> write,
+                                            std::function<Json(const ApiError&)> write_error,
+                                            const std::vector<std::string>& ignored) {
+  call.StopIfAbandoned();
+  auto counted = CountAnswers(call, work->size());
+  const auto state = std::make_shared<WorkState>();
+  work->is_abandoned = [state] { return state->is_abandoned.load(); };
+  work->then = [state, wake = call.wake] {
+    state->is_done = true;
+    wake();
+  };
+  auto exchange = std::make_unique<EncoderExchange>(call, work, state, std::move(counted), std::move(write),
+                                                    std::move(write_error), HeadersOfIgnored(ignored));
+  if (!call.encoder()->Submit(call.tenant.name, work)) throw ApiError{503, "the server is shutting down"};
+  return exchange;
+}
+
+}  // namespace skald::serve
