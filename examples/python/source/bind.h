@@ -31,6 +31,7 @@ void BindAnswers(nb::module_& m);
 void BindFilters(nb::module_& m);
 void BindRequest(nb::module_& m);
 void BindEngine(nb::module_& m);
+void BindEncoder(nb::module_& m);
 
 }  // namespace skald::python
 

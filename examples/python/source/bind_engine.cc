@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -34,14 +35,42 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
+// How often this process came about by fork(): threads that were started before are not in it.
+std::atomic<uint32_t> forks = 0;
+
+void CountForks() {
+  const nb::object os = nb::module_::import_("os");
+  if (!nb::hasattr(os, "register_at_fork")) return;
+  os.attr("register_at_fork")("after_in_child"_a = nb::cpp_function([] { ++forks; }));
+}
+
 // An engine with its loop, and all that it refers to. Everything that may wait for the loop's thread, which may wait
 // for the GIL, gives the GIL up before.
 struct Host {
   ~Host() {
     if (!loop) return;
+    if (is_elsewhere()) {  // threads that are not here cannot be waited for
+      static_cast<void>(loop.release());
+      static_cast<void>(engine.release());
+      static_cast<void>(filter_workers.release());
+      return;
+    }
     nb::gil_scoped_release release;
     loop.reset();
   }
+
+  // After fork() the threads are in the process that called it.
+  bool is_elsewhere() const { return forks_before != forks; }
+
+  // Throws for a child of fork().
+  EngineLoop& here() const {
+    if (is_elsewhere()) {
+      Raise(ErrorCode::kFailedPrecondition, "the engine's thread is in the process that called fork(); make one here");
+    }
+    return *loop;
+  }
+
+  const uint32_t forks_before = forks;
 
   std::shared_ptr<AnyModel> model;
   std::optional<Tokenizer> tokenizer;
@@ -124,6 +153,7 @@ std::shared_ptr<Host> Start(const AnyOpened& model, std::shared_ptr<BlockPool> p
 // The next event, or nothing where none comes in time or all have come. Signals are looked at a few times a second.
 std::optional<Event> Next(Ticket& self, std::optional<double> timeout) {
   using Clock = std::chrono::steady_clock;
+  self.host->here();
   const auto until = timeout ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                   std::chrono::duration<double>(std::clamp(*timeout, 0.0, 1e6)))
                              : Clock::time_point::max();
@@ -152,13 +182,15 @@ std::shared_ptr<Ticket> Submit(const std::shared_ptr<Host>& host, const Request&
       }
     };
   }
+  EngineLoop& loop = host->here();
   nb::gil_scoped_release release;
-  return std::make_shared<Ticket>(Ticket{host, Take(host->loop->Submit(request, std::move(news)))});
+  return std::make_shared<Ticket>(Ticket{host, Take(loop.Submit(request, std::move(news)))});
 }
 
 }  // namespace
 
 void BindEngine(nb::module_& m) {
+  CountForks();
   nb::class_<PromptLookupOptions>(m, "PromptLookup", "A drafter: what followed the latest tokens earlier in the text.")
       .def(
           "__init__",
@@ -178,14 +210,16 @@ void BindEngine(nb::module_& m) {
       .def(
           "cancel",
           [](Ticket& self) {
+            EngineLoop& loop = self.host->here();
             nb::gil_scoped_release release;
-            Take(self.host->loop->Cancel(self.ticket.number));
+            Take(loop.Cancel(self.ticket.number));
           },
           Doc("EngineLoop::Cancel"));
   nb::enum_<StopMode>(m, "StopMode", Doc("StopMode"))
       .value("FINISH", StopMode::kFinish, Doc("StopMode::kFinish"))
       .value("CANCEL", StopMode::kCancel, Doc("StopMode::kCancel"));
-  nb::class_<Host>(m, "EngineLoop", "Many requests on one model, computed in a thread of its own.")
+  nb::class_<Host>(m, "EngineLoop", nb::is_weak_referenceable(),
+                   "Many requests on one model, computed in a thread of its own.")
       .def(
           nb::new_(&Start), "model"_a, nb::kw_only(), "pool"_a = nb::none(), "threads"_a = nb::none(),
           "max_running"_a = EngineOptions().max_running, "step_tokens"_a = EngineOptions().step_tokens,
@@ -206,15 +240,17 @@ void BindEngine(nb::module_& m) {
       .def(
           "stop",
           [](Host& self, StopMode mode) {
+            EngineLoop& loop = self.here();
             nb::gil_scoped_release release;
-            Take(self.loop->Stop(mode));
+            Take(loop.Stop(mode));
           },
           "mode"_a = StopMode::kFinish, Doc("EngineLoop::Stop"))
       .def_prop_ro(
           "stats",
           [](const Host& self) {
+            EngineLoop& loop = self.here();
             nb::gil_scoped_release release;
-            return self.loop->stats();
+            return loop.stats();
           },
           Doc("EngineLoop::stats"))
       .def_prop_ro(

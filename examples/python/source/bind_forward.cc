@@ -160,7 +160,7 @@ void BindForward(nb::module_& m) {
            "hooks"_a = Hooks(), "adapters"_a = Adapters(), "writable"_a = false,
            "Appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows; none if a hook "
            "ended the step.")
-      .def("forward", &ForwardBatch, "batch"_a, "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
+      .def("forward", &ForwardBatch, nb::arg("batch").lock(), "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
            "hooks"_a = Hooks(), "adapters"_a = Adapters(), "writable"_a = false, Doc("AnyModel::Forward"))
       .def("logits", &LogitsOf, nb::arg("residual").noconvert(), "workspace"_a, Doc("AnyModel::Logits"));
 }

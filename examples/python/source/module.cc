@@ -50,4 +50,5 @@ NB_MODULE(_skald, m) {
   python::BindFilters(m);
   python::BindRequest(m);
   python::BindEngine(m);
+  python::BindEncoder(m);
 }

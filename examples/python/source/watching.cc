@@ -14,11 +14,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "arrays.h"
 #include "bind.h"
+#include "skald/layers/model_spec.h"
 #include "skald/model/any_model.h"
 #include "skald/model/control_vector.h"
 
@@ -50,6 +52,19 @@ nb::object ValuesOf(const HookRows& rows, float* data, size_t stride, std::share
   shape.push_back(part_cols);
   strides.push_back(1);
   return StridedArrayOf(data, shape, strides, std::move(owner), rows.place.may_change).value;
+}
+
+// The library takes it that a vector is of the model.
+void CheckWidths(const ControlVector& vector, size_t layers, size_t width) {
+  if (vector.directions.size() > layers) {
+    Raise(ErrorCode::kInvalidArgument, "the control vector has " + std::to_string(vector.directions.size()) +
+                                           " layers, expected at most " + std::to_string(layers));
+  }
+  for (const auto& direction : vector.directions) {
+    if (direction.empty() || direction.size() == width) continue;
+    Raise(ErrorCode::kInvalidArgument, "the control vector has a direction of " + std::to_string(direction.size()) +
+                                           " floats, expected " + std::to_string(width) + " or none");
+  }
 }
 
 // Whether the values are in memory that ends with the layer, or that belongs to a cache.
@@ -162,11 +177,12 @@ void BindWatching(nb::module_& m) {
           },
           "path"_a, "model"_a, Doc("LoadControlVector"))
       .def_ro("directions", &ControlVector::directions, Doc("ControlVector::directions"))
-      .def("add", &ControlVector::Add, "other"_a, "scale"_a = 1.0f, Doc("ControlVector::Add"))
+      .def("add", &ControlVector::Add, "other"_a, "scale"_a = 1.0f, nb::lock_self(), Doc("ControlVector::Add"))
       .def("keep_layers", &ControlVector::KeepLayers, "first"_a, "last"_a, Doc("ControlVector::KeepLayers"))
       .def(
           "hooks",
           [](const ControlVector& self, const AnyModel& model) {
+            CheckWidths(self, NumLayers(model.spec()), static_cast<size_t>(model.spec().model_dim));
             std::vector<AnyHook> hooks;
             for (Hook& hook : HooksOf(self, model.spec())) {
               std::string place = hook.place;

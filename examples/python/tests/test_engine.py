@@ -3,11 +3,15 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import skald
+from conftest import ROOT
 
 
 @pytest.fixture
@@ -164,3 +168,31 @@ def test_engines_end_in_any_order(opened):
     assert answer.text()
     answer = skald.Engine(opened, threads=1).submit(ask(opened, "Woe", max_tokens=300))
     del answer  # in the middle of its work
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork() here")
+def test_children_of_fork_have_no_engine(opened):
+    engine = skald.Engine(opened, threads=1)
+    engine.submit(ask(opened, "Woe")).text()
+    child = os.fork()
+    if child == 0:
+        try:
+            engine.submit(ask(opened, "Woe"))
+        except skald.Error as error:
+            engine = None  # its end waits for no thread
+            os._exit(0 if "fork()" in str(error) else 2)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert engine.submit(ask(opened, "Woe")).text()
+
+
+def test_programs_end_in_the_middle_of_answers():
+    program = f"""
+import skald
+opened = skald.open_model({str(ROOT / "examples/demo_model")!r})
+engine = skald.Engine(opened, threads=1)
+kept = [engine.submit(skald.Request([2, 3], max_tokens=400, own_sampler=lambda logits, context: context.sample(logits))) for _ in range(3)]
+print(len(kept[0]._ticket.next().tokens))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0 and ended.stdout.strip() and not ended.stderr, ended.stderr

@@ -84,3 +84,6 @@ def test_control_vectors(tiny, workspace):
     assert not np.array_equal(steered, tiny.forward(skald.KVCache(tiny), [1, 2], workspace))
     with pytest.raises(skald.Error):
         skald.ControlVector.load("no such file", tiny)
+    for directions in ([[1.0]], [[1.0] * tiny.model_dim] * 99):
+        with pytest.raises(skald.Error, match="control vector"):
+            skald.ControlVector(directions).hooks(tiny)

@@ -3,13 +3,25 @@
 
 from __future__ import annotations
 
-import asyncio
+import atexit
+import contextlib
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from skald import _skald
 from skald._skald import Event, Request
+
+
+_running: weakref.WeakSet[_skald.EngineLoop] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """No thread may be in the middle of a function of Python when the interpreter ends."""
+    for loop in list(_running):
+        with contextlib.suppress(_skald.Error):
+            loop.stop(_skald.StopMode.CANCEL)
 
 
 class Answer:
@@ -30,6 +42,8 @@ class Answer:
             yield event
 
     async def __aiter__(self) -> AsyncIterator[Event]:
+        import asyncio  # which takes longer to import than all of this
+
         loop, news = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
@@ -69,6 +83,7 @@ class Engine:
 
     def __init__(self, model: _skald.LanguageModel | _skald.Model, **settings: Any) -> None:
         self.loop = _skald.EngineLoop(model, **settings)
+        _running.add(self.loop)
 
     def submit(self, request: Request) -> Answer:
         """Takes a request. Raises skald.Error for one that cannot be."""

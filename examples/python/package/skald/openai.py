@@ -52,10 +52,12 @@ class Llama:
 
     def __init__(self, model_path: str, *, n_ctx: int = 0, n_threads: int | None = None, seed: int | None = None,
                  chat_format: str | None = None, **ignored: Any) -> None:
-        for name in ("lora_path", "draft_model", "embedding", "logits_all"):
+        for name in ("lora_path", "draft_model", "logits_all"):
             if ignored.get(name):
                 raise ValueError(f"Llama({name}=...): see the page about programs from elsewhere for what it becomes")
         self.opened = skald.open_model(model_path, chat_template=chat_format)
+        self._path, self._threads = model_path, n_threads
+        self._encoder: skald.Encoder | None = None
         self._runtime = skald.RuntimeConfig(max_tokens=n_ctx or min(self.opened.trained_context or 4096, 32768))
         self._engine = skald.Engine(self.opened, threads=n_threads, pool=skald.BlockPool(self.opened.model, self._runtime))
         self._seed, self._calls = seed, itertools.count()
@@ -78,6 +80,14 @@ class Llama:
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
         return self.opened.tokenizer.decode(tokens).encode()
+
+    def create_embedding(self, input: str | list[str]) -> dict[str, Any]:
+        """Embeds texts as OpenAI's API does, as the model's files say."""
+        if self._encoder is None:
+            self._encoder = skald.open_encoder(self._path)
+        rows = self._encoder.embed([input] if isinstance(input, str) else input, skald.Workspace(self._threads))
+        return {"object": "list", "model": self.opened.name,
+                "data": [{"object": "embedding", "index": i, "embedding": row.tolist()} for i, row in enumerate(rows)]}
 
     def close(self) -> None:
         self._engine.stop(skald.StopMode.CANCEL)
@@ -223,7 +233,7 @@ class LLM:
 
     def __init__(self, model: str, *, max_model_len: int | None = None, max_num_seqs: int = 64, seed: int = 0,
                  threads: int | None = None) -> None:
-        self.opened = skald.open_model(model)
+        self.opened, self._path, self._threads = skald.open_model(model), model, threads
         self._runtime = skald.RuntimeConfig(max_tokens=max_model_len or min(self.opened.trained_context or 4096, 32768))
         pool = skald.BlockPool(self.opened.model, self._runtime)
         self._engine = skald.Engine(self.opened, pool=pool, threads=threads, max_running=max_num_seqs)
@@ -245,6 +255,12 @@ class LLM:
         chats = [messages] if messages and isinstance(messages[0], dict) else messages
         ids = [self.opened.encode_chat(chat, tools=tools) for chat in chats]
         return self._answer([None] * len(ids), ids, sampling_params)
+
+    def embed(self, prompts: str | Sequence[str]) -> list[list[float]]:
+        """Embeds texts, as the model's files say; vLLM wraps each list in `.outputs.embedding`."""
+        encoder = skald.open_encoder(self._path)
+        rows = encoder.embed([prompts] if isinstance(prompts, str) else list(prompts), skald.Workspace(self._threads))
+        return [row.tolist() for row in rows]
 
     def _ids(self, prompt: str | dict[str, Any]) -> list[int]:
         if isinstance(prompt, dict) and "prompt_token_ids" in prompt:
