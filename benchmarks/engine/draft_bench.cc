@@ -20,7 +20,7 @@
 #include "skald/engine/speculation/head_drafter.h"
 #include "skald/families/config/create.h"
 #include "skald/families/qwen3_next/qwen3_next.h"
-#include "skald/model/draft_head.h"
+#include "skald/model/heads/draft_head.h"
 #include "skald/model/load.h"
 #include "skald/model/model.h"
 

@@ -15,7 +15,7 @@
 #include "skald/engine/speculation/head_drafter.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/model/any_model.h"
-#include "skald/model/draft_head.h"
+#include "skald/model/heads/draft_head.h"
 #include "skald/open/token_session.h"
 #include "tests/support/small_models.h"
 

@@ -21,7 +21,7 @@
 #include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
-#include "skald/model/draft_head.h"
+#include "skald/model/heads/draft_head.h"
 #include "skald/model/load.h"
 #include "skald/weights/packing/pack.h"
 #include "tests/engine/run_engine.h"

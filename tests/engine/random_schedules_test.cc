@@ -26,7 +26,7 @@
 #include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/head_drafter.h"
 #include "skald/engine/speculation/prompt_lookup.h"
-#include "skald/model/draft_head.h"
+#include "skald/model/heads/draft_head.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/distributed/led_ranks.h"
 #include "tests/engine/alone.h"

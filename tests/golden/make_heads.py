@@ -20,31 +20,45 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers.masking_utils import create_causal_mask
 
-LAYER = {"layer": "layers.{}.", "embedding_norm": "layers.{}.enorm", "hidden_norm": "layers.{}.hnorm",
-         "projection": "layers.{}.eh_proj", "norm": "layers.{}.shared_head.norm"}
-APART = {"layer": "layers.0.", "embedding_norm": "pre_fc_norm_embedding", "hidden_norm": "pre_fc_norm_hidden",
-         "projection": "fc", "norm": "norm"}
-FAMILIES = {"glm4_moe": LAYER, "deepseek_v3": LAYER, "qwen3_next": APART, "qwen3_5": APART}
+# Names of a head's parts; {} is the number of the model's layers.
+LAYER = {"layers": "model.layers.{}.", "embedding_norm": "model.layers.{}.enorm", "hidden_norm": "model.layers.{}.hnorm",
+         "projection": "model.layers.{}.eh_proj", "norm": "model.layers.{}.shared_head.norm"}
+APART = {"layers": "mtp.layers.0.", "embedding_norm": "mtp.pre_fc_norm_embedding",
+         "hidden_norm": "mtp.pre_fc_norm_hidden", "projection": "mtp.fc", "norm": "mtp.norm"}
+NEMOTRON = {"layers": "mtp.layers.", "embedding_norm": "mtp.layers.0.enorm", "hidden_norm": "mtp.layers.0.hnorm",
+            "projection": "mtp.layers.0.eh_proj", "norm": "mtp.layers.1.final_layernorm"}
+MIMO = {"layers": "model.mtp_layers.0.", "embedding_norm": "model.mtp_layers.0.token_layernorm",
+        "hidden_norm": "model.mtp_layers.0.hidden_layernorm", "projection": "model.mtp_layers.0.input_proj",
+        "norm": "model.mtp_layers.0.final_layernorm"}
+FAMILIES = {"glm4_moe": LAYER, "deepseek_v3": LAYER, "qwen3_next": APART, "qwen3_5": APART, "nemotron_h_moe": NEMOTRON,
+            "qwen2": MIMO}
 
 
 class Head(torch.nn.Module):
-    def __init__(self, model):
+    def __init__(self, model, names):
         super().__init__()
         width = model.config.hidden_size
-        self.layer = copy.deepcopy(model.layers[-1])
-        self.embedding_norm, self.hidden_norm, self.norm = (copy.deepcopy(model.norm) for _ in range(3))
+        is_nemotron = names is NEMOTRON
+        self.hidden_first = names is MIMO
+        # Nemotron's layers are of one mixer each: the head has one of attention and one of experts.
+        self.layers = torch.nn.ModuleList(copy.deepcopy(layer) for layer in model.layers[-2 if is_nemotron else -1:])
+        norm = model.norm_f if is_nemotron else model.norm
+        self.embedding_norm, self.hidden_norm, self.norm = (copy.deepcopy(norm) for _ in range(3))
         self.projection = torch.nn.Linear(2 * width, width, bias=False)
 
     def forward(self, model, embeddings, hidden):
         """The rows after the final norm."""
-        rows = self.projection(torch.cat([self.embedding_norm(embeddings), self.hidden_norm(hidden)], dim=-1))
+        both = [self.embedding_norm(embeddings), self.hidden_norm(hidden)]
+        rows = self.projection(torch.cat(both[::-1] if self.hidden_first else both, dim=-1))
         positions = torch.arange(rows.shape[1])[None].expand(rows.shape[0], -1)
         mask = create_causal_mask(config=model.config, inputs_embeds=rows, attention_mask=None, past_key_values=None,
                                   position_ids=positions)
         sections = positions[None].expand(3, -1, -1) if "qwen3_5" in model.config.model_type else positions
-        rows = self.layer(rows, attention_mask=mask, position_ids=positions,
-                          position_embeddings=model.rotary_emb(rows, sections))
-        return self.norm(rows[0] if isinstance(rows, tuple) else rows)
+        turns = {"position_embeddings": model.rotary_emb(rows, sections)} if hasattr(model, "rotary_emb") else {}
+        for layer in self.layers:
+            rows = layer(rows, attention_mask=mask, position_ids=positions, **turns)
+            rows = rows[0] if isinstance(rows, tuple) else rows
+        return self.norm(rows)
 
 
 def randomize(head, offset_norms):
@@ -58,20 +72,21 @@ def randomize(head, offset_norms):
 
 def tensors_of(head, model, names):
     """The head's parameters as checkpoints name them; experts as tensors of their own."""
-    body = "mtp." if names is APART else "model."
     named = {}
     for name, values in [*head.named_parameters(), *head.named_buffers()]:
         part, rest = name.split(".", 1)
-        prefix = body + names[part].format(model.config.num_hidden_layers)
-        named[prefix + rest if part == "layer" else f"{prefix}.{rest}"] = values.detach().clone()
-    for name in [name for name in named if ".mlp.experts." in name]:
+        if part == "layers" and len(head.layers) == 1:
+            rest = rest.split(".", 1)[1]
+        prefix = names[part].format(model.config.num_hidden_layers)
+        named[prefix + rest if part == "layers" else f"{prefix}.{rest}"] = values.detach().clone()
+    for name in [name for name in named if ".experts." in name]:
         values, base = named.pop(name), name.rsplit(".", 1)[0]
         for i, one in enumerate(values):
             if name.endswith("gate_up_proj"):
                 for part, rows in zip(("gate_proj", "up_proj"), one.chunk(2)):
                     named[f"{base}.{i}.{part}.weight"] = rows.clone()
             else:
-                named[f"{base}.{i}.down_proj.weight"] = one.clone()
+                named[f"{base}.{i}.{name.rsplit('.', 1)[1]}.weight"] = one.clone()
     return named
 
 
@@ -82,16 +97,17 @@ def record(folder, family, names):
     config._attn_implementation = config._experts_implementation = "eager"
     whole = transformers.AutoModelForCausalLM.from_pretrained(into, config=config, dtype=torch.float32).eval()
     model = whole.model
-    head = Head(model).eval()
-    randomize(head, offset_norms="qwen" in family)
+    head = Head(model, names).eval()
+    randomize(head, offset_norms="qwen3" in family)
+    embed = model.get_input_embeddings()
     prompt = load_file(into / "golden.safetensors")["input_ids"].long()
     hidden = model(input_ids=prompt, use_cache=False).last_hidden_state[:, :-1]
-    embeddings = model.embed_tokens(prompt[:, 1:])
+    embeddings = embed(prompt[:, 1:])
     rows = head(model, embeddings, hidden)
     logits = whole.lm_head(rows)
     first = logits[:, -1:].argmax(-1)
     # The next guess follows from the head's own row and from the first guess.
-    rows = head(model, torch.cat([embeddings, model.embed_tokens(first)], 1), torch.cat([hidden, rows[:, -1:]], 1))
+    rows = head(model, torch.cat([embeddings, embed(first)], 1), torch.cat([hidden, rows[:, -1:]], 1))
     second = whole.lm_head(rows[:, -1:])
     guesses = torch.cat([first, second.argmax(-1)], 1)
     save_file(tensors_of(head, model, names), into / "mtp.safetensors")
@@ -101,8 +117,10 @@ def record(folder, family, names):
 
 
 # Sizes of a head for a model of the same width, and the layers whose inputs it reads.
-EAGLE = {"llama": dict(heads=6, kv_heads=2, head_dim=8, inner=52, places=[1, 0], before_residual=False),
-         "gpt_oss": dict(heads=4, kv_heads=2, head_dim=12, inner=44, places=[0, 1, 2], before_residual=True)}
+EAGLE = {"llama": dict(heads=6, kv_heads=2, head_dim=8, inner=52, places=[1, 0], before_residual=False,
+                      before_projection=False),
+         "gpt_oss": dict(heads=4, kv_heads=2, head_dim=12, inner=44, places=[0, 1, 2], before_residual=True,
+                        before_projection=True)}
 DRAFTS, THETA, EPSILON = 90, 5000.0, 1e-5
 
 
@@ -155,6 +173,8 @@ def record_eagle(folder, family, sizes):
               "midlayer.self_attn.k_proj": (kv, 2 * width), "midlayer.self_attn.v_proj": (kv, 2 * width),
               "midlayer.self_attn.o_proj": (width, q), "midlayer.mlp.gate_proj": (sizes["inner"], width),
               "midlayer.mlp.up_proj": (sizes["inner"], width), "midlayer.mlp.down_proj": (width, sizes["inner"])}
+    if sizes["before_projection"]:
+        shapes["input_norm"] = (len(sizes["places"]) * width,)
     generator = torch.Generator().manual_seed(14)
     weights = {}
     for name, shape in shapes.items():
@@ -169,7 +189,10 @@ def record_eagle(folder, family, sizes):
 
     prompt = load_file(into / "golden.safetensors")["input_ids"].long()
     states = whole.model(input_ids=prompt, use_cache=False, output_hidden_states=True).hidden_states
-    fused = torch.nn.functional.linear(torch.cat([states[i][:, :-1] for i in sizes["places"]], -1), weights["fc.weight"])
+    read = torch.cat([states[i][:, :-1] for i in sizes["places"]], -1)
+    if sizes["before_projection"]:
+        read = rms(read, weights["input_norm.weight"])
+    fused = torch.nn.functional.linear(read, weights["fc.weight"])
     embeddings = whole.model.embed_tokens(prompt[:, 1:])
     rows = eagle_rows(weights, sizes, embeddings, fused)
     logits = logits_of(rows)
@@ -183,7 +206,7 @@ def record_eagle(folder, family, sizes):
                    draft_vocab_size=DRAFTS, num_hidden_layers=1, num_attention_heads=sizes["heads"], hidden_act="silu",
                    num_key_value_heads=sizes["kv_heads"], head_dim=sizes["head_dim"], intermediate_size=sizes["inner"],
                    rms_norm_eps=EPSILON, rope_theta=THETA, max_position_embeddings=256, tie_word_embeddings=False,
-                   norm_before_residual=sizes["before_residual"],
+                   norm_before_residual=sizes["before_residual"], norm_before_fc=sizes["before_projection"],
                    eagle_config=dict(eagle_aux_hidden_state_layer_ids=sizes["places"], use_aux_hidden_state=True))
     target = into / "eagle3"
     target.mkdir(exist_ok=True)

@@ -47,6 +47,7 @@ ABOVE_ALL = {"skald.h", "compiled.h", "compiled"}
 # line too.
 ROOMS = {
     "distributed": ["", "communicators"],
+    "model": ["heads", ""],
     "engine": ["", "running", "suspension", "answers", "speculation", "requests", "plan"],
     "open": ["", "encoders", "tools"],
     "open/tools": ["", "calls"],

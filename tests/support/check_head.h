@@ -14,7 +14,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/engine/speculation/head_drafter.h"
-#include "skald/model/draft_head.h"
+#include "skald/model/heads/draft_head.h"
 #include "tests/support/compare_logits.h"
 #include "tests/support/reference_tensors.h"
 #include "tests/support/test_data.h"

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/model/heads/draft_head.h"
 #include "skald/model/load_any.h"
+#include "skald/weights/opened/opened_model.h"
 #include "tests/support/check_error.h"
+#include "tests/support/check_head.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/temporary_folder.h"
@@ -22,39 +25,47 @@ namespace nemotron_h_gguf_test {
 
 // The converter's name for a tensor of the checkpoint; experts get the name of their stack.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"backbone.embeddings.", "token_embd."},
-                                                       {"backbone.norm_f.", "output_norm."},
-                                                       {"lm_head.", "output."},
-                                                       {"mixer.in_proj.", "ssm_in."},
-                                                       {"mixer.conv1d.", "ssm_conv1d."},
-                                                       {"mixer.dt_bias", "ssm_dt.bias"},
-                                                       {"mixer.A_log", "ssm_a"},
-                                                       {"mixer.D", "ssm_d"},
-                                                       {"mixer.norm.", "ssm_norm."},
-                                                       {"mixer.out_proj.", "ssm_out."},
-                                                       {"mixer.q_proj.", "attn_q."},
-                                                       {"mixer.k_proj.", "attn_k."},
-                                                       {"mixer.v_proj.", "attn_v."},
-                                                       {"mixer.o_proj.", "attn_output."},
-                                                       {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias"},
-                                                       {"mixer.gate.", "ffn_gate_inp."},
-                                                       {"mixer.shared_experts.up_proj.", "ffn_up_shexp."},
-                                                       {"mixer.shared_experts.down_proj.", "ffn_down_shexp."},
-                                                       {"mixer.experts.", "block_sparse_moe.experts."},
-                                                       {"mixer.up_proj.", "ffn_up."},
-                                                       {"mixer.down_proj.", "ffn_down."},
-                                                       {".norm.", ".attn_norm."},
-                                                       {"backbone.layers.", "blk."}};
+  const std::pair<const char*, const char*> parts[] = {
+      {"backbone.embeddings.", "token_embd."},
+      {"backbone.norm_f.", "output_norm."},
+      {"lm_head.", "output."},
+      {"mixer.in_proj.", "ssm_in."},
+      {"mixer.conv1d.", "ssm_conv1d."},
+      {"mixer.dt_bias", "ssm_dt.bias"},
+      {"mixer.A_log", "ssm_a"},
+      {"mixer.D", "ssm_d"},
+      {"mixer.norm.", "ssm_norm."},
+      {"mixer.out_proj.", "ssm_out."},
+      {"mixer.q_proj.", "attn_q."},
+      {"mixer.k_proj.", "attn_k."},
+      {"mixer.v_proj.", "attn_v."},
+      {"mixer.o_proj.", "attn_output."},
+      {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias"},
+      {"mixer.gate.", "ffn_gate_inp."},
+      {"mixer.shared_experts.up_proj.", "ffn_up_shexp."},
+      {"mixer.shared_experts.down_proj.", "ffn_down_shexp."},
+      {"mixer.experts.", "block_sparse_moe.experts."},
+      {"mixer.up_proj.", "ffn_up."},
+      {"mixer.down_proj.", "ffn_down."},
+      {"mtp.layers.1.norm.", "blk.5.post_attention_norm."},
+      {"mtp.layers.1.final_layernorm.", "blk.5.nextn.shared_head_norm."},
+      {"mtp.layers.0.", "blk.5."},
+      {"mtp.layers.1.", "blk.5."},
+      {".eh_proj.", ".nextn.eh_proj."},
+      {".enorm.", ".nextn.enorm."},
+      {".hnorm.", ".nextn.hnorm."},
+      {".norm.", ".attn_norm."},
+      {"backbone.layers.", "blk."}};
   for (const auto& [from, to] : parts) {
     if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
   }
   return name;
 }
 
-std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
+std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder, const std::string& file = "model.safetensors") {
   constexpr uint64_t kGroups = 2;
   std::vector<NewGgufTensor> converted;
-  for (const NewTensor& tensor : RawFile(GoldenPath(folder + "/model.safetensors")).Tensors()) {
+  for (const NewTensor& tensor : RawFile(GoldenPath(folder + "/" + file)).Tensors()) {
     const auto ends = [&](const char* end) { return tensor.name.ends_with(end); };
     std::vector<uint64_t> shape = tensor.shape;
     if (ends("conv1d.weight")) shape = {shape[0], shape[2]};
@@ -66,13 +77,16 @@ std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
   return converted;
 }
 
-GgufValues Metadata(const std::string& of, const std::vector<int32_t>& feed_forward) {
+GgufValues Metadata(const std::string& of, const std::vector<int32_t>& feed_forward, uint32_t predicting = 0) {
+  std::vector<int32_t> kv_heads = {0, 0, 0, 2, 0};
+  if (predicting > 0) kv_heads.push_back(2);
   return GgufValues()
       .String("general.architecture", of)
-      .U32(of + ".block_count", 5)
+      .U32(of + ".block_count", 5 + predicting)
+      .U32(of + ".nextn_predict_layers", predicting)
       .U32(of + ".embedding_length", 60)
       .U32(of + ".attention.head_count", 4)
-      .Numbers(of + ".attention.head_count_kv", 5, std::vector<int32_t>{0, 0, 0, 2, 0})
+      .Numbers(of + ".attention.head_count_kv", 5, kv_heads)
       .Numbers(of + ".feed_forward_length", 5, feed_forward)
       .U32(of + ".attention.key_length", 20)
       .U32(of + ".attention.value_length", 20)
@@ -84,9 +98,11 @@ GgufValues Metadata(const std::string& of, const std::vector<int32_t>& feed_forw
       .F32(of + ".attention.layer_norm_rms_epsilon", 1e-5f);
 }
 
-GgufValues MoeMetadata(uint32_t groups = 1) {
+GgufValues MoeMetadata(uint32_t groups = 1, uint32_t predicting = 0) {
   const std::string of = "nemotron_h_moe";
-  return Metadata(of, {0, 24, 0, 0, 24})
+  std::vector<int32_t> widths = {0, 24, 0, 0, 24};
+  if (predicting > 0) widths.push_back(24);
+  return Metadata(of, widths, predicting)
       .U32(of + ".expert_count", 8)
       .U32(of + ".expert_used_count", 3)
       .U32(of + ".expert_feed_forward_length", 24)
@@ -113,6 +129,22 @@ void CheckArrives(const std::string& folder, const GgufValues& metadata) {
 TEST_CASE("Nemotron-H arrives from GGUF as from safetensors, with experts and without") {
   CheckArrives("nemotron_h", Metadata("nemotron_h", {0, 84, 0, 0, 84}));
   CheckArrives("nemotron_h_moe", MoeMetadata());
+}
+
+TEST_CASE("a head of Nemotron 3 in the layer after the last computes what it should") {
+  const std::string of = "nemotron_h_moe";
+  std::vector<NewGgufTensor> tensors = ConvertedTensors(of);
+  for (NewGgufTensor& tensor : ConvertedTensors(of, "mtp.safetensors")) tensors.push_back(std::move(tensor));
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "model.gguf";
+  WriteFile(path, GgufImage(MoeMetadata(1, /*predicting=*/1), tensors));
+  const OpenedModel opened = *OpenedModel::Open(path);
+  const auto model = LoadAnyModel(opened, {.dtype = DType::kF32});
+  REQUIRE_MESSAGE(model, model.error().message);
+  CHECK(model->spec() == DescribeModel(GoldenPath(of))->spec);
+  const auto head = LoadPredictionHead(opened, *model, {.dtype = DType::kF32});
+  REQUIRE_MESSAGE(head, head.error().message);
+  CheckHead(*model, *head, of, "mtp.golden.safetensors");
 }
 
 TEST_CASE("layers of Nemotron-H that cannot be are refused with a sentence") {

@@ -12,7 +12,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/layers/model_weights.h"
-#include "skald/model/draft_head.h"
+#include "skald/model/heads/draft_head.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
 #include "skald/weights/opened/opened_model.h"

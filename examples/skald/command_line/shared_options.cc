@@ -63,7 +63,7 @@ void AddDraftOptions(CLI::App& command, const char* group, DraftOptions& draft, 
       "Guess tokens with the layers for further tokens that the\nmodel's files have: faster, and never another text");
   auto* const model = command.add_option(
       "--draft-model", draft.model,
-      "Smaller model with the same vocabulary, or folder of an EAGLE-3\nhead of the model, that guesses tokens: faster "
+      "Smaller model with the same vocabulary, or EAGLE-3 head of the\nmodel (folder or GGUF file), that guesses tokens: faster "
       "where it is right,\nand never another text");
   mtp->group(group)->excludes(model);
   model->type_name("PATH")->group(group);

@@ -12,8 +12,8 @@
 #include "skald/cache/create.h"
 #include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/head_drafter.h"
-#include "skald/model/draft_head.h"
-#include "skald/model/eagle_head.h"
+#include "skald/model/heads/draft_head.h"
+#include "skald/model/heads/eagle_head.h"
 #include "skald/model/workspace.h"
 #include "terminal/progress_bar.h"
 

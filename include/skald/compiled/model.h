@@ -7,13 +7,13 @@
 
 #include "skald/model/detail/any_model.h"
 #include "skald/model/detail/control_vector.h"
-#include "skald/model/detail/draft_head.h"
-#include "skald/model/detail/eagle_head.h"
 #include "skald/model/detail/hooks.h"
 #include "skald/model/detail/load.h"
 #include "skald/model/detail/load_any.h"
 #include "skald/model/detail/rank_memory.h"
 #include "skald/model/detail/rotation.h"
 #include "skald/model/detail/workspace.h"
+#include "skald/model/heads/detail/draft_head.h"
+#include "skald/model/heads/detail/eagle_head.h"
 
 #endif  // SKALD_COMPILED_MODEL_H_

@@ -21,7 +21,7 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/engine/requests/drafter.h"
-#include "skald/model/draft_head.h"
+#include "skald/model/heads/draft_head.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"
 

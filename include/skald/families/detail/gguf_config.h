@@ -12,6 +12,7 @@
 #include <string>
 #include <variant>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "skald/base/inline.h"
@@ -92,6 +93,28 @@ SKALD_INLINE Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file) 
     Result<std::vector<DescribedModel>> models = ParseConfigGguf(metadata, facts);
     if (!models || facts.vocab_size > 0) return models;
     return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
+  });
+}
+
+SKALD_INLINE Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file, const GgufAlias& alias) {
+  return NoThrow("a GGUF file", [&]() -> Result<std::vector<DescribedModel>> {
+    SKALD_ASSIGN(auto facts, internal::FactsOfTensors(file));
+    if (facts.vocab_size == 0) facts.vocab_size = alias.vocab_size;
+    facts.has_head = true;
+    nlohmann::json metadata = nlohmann::json::object(), meant = nlohmann::json::object();
+    const internal::JsonGuard guard(metadata), of_meant(meant);
+    internal::AddWithShortArrays(file.metadata(), metadata);
+    const std::string prefix = Concat({alias.name, "."});
+    for (const auto& [name, value] : metadata.items()) {
+      if (!name.starts_with(prefix)) {
+        meant[name] = value;
+      } else if (const auto rest = name.substr(prefix.size());
+                 std::ranges::find(alias.own_names, rest) == alias.own_names.end()) {
+        meant[Concat({alias.meant, ".", rest})] = value;
+      }
+    }
+    meant["general.architecture"] = alias.meant;
+    return ParseConfigGguf(meant, facts);
   });
 }
 

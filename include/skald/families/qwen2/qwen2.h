@@ -26,6 +26,12 @@ struct Qwen2MoeFamily : Qwen2Family {
   static constexpr bool kTiedEmbeddings = false;
 };
 
+/// MiMo-7B (Xiaomi 2025, arXiv:2505.07608), which has a head for further tokens.
+struct MimoFamily : Qwen2Family {
+  static constexpr std::string_view kModelType = "mimo";
+  static constexpr bool kTiedEmbeddings = false;
+};
+
 /// https://huggingface.co/Qwen/Qwen2.5-0.5B
 struct Qwen2_5_0_5B : Qwen2Family {
   static constexpr std::string_view kName = "qwen2.5-0.5b";

@@ -21,6 +21,7 @@
 #include "skald/families/nemotron_h/nemotron_h.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_layers.h"
+#include "skald/families/readers/detail/gguf_transformer.h"
 #include "skald/families/readers/detail/mamba_fields.h"
 #include "skald/families/readers/detail/model_fields.h"
 
@@ -113,7 +114,7 @@ inline DescribedModel ReadNemotronH(const JsonFields& fields) {
 }
 
 // Returns the layers that two arrays tell of, as NemotronHSizes has them: those with key and value heads attend, those
-// with a width are feed-forward layers, or have experts.
+// with a width are feed-forward layers, or have experts. The last ones may be a head that predicts further tokens.
 inline std::string ReadNemotronHGgufPattern(const JsonFields& fields, char feed_forward) {
   const auto layers = static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers));
   std::string pattern(layers, 'M');
@@ -129,6 +130,7 @@ inline std::string ReadNemotronHGgufPattern(const JsonFields& fields, char feed_
       }
     }
   }
+  pattern.resize(static_cast<size_t>(GgufLayerCount(fields)));
   return pattern;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Qwen2: its row of the registry.
+// Qwen2 and MiMo: their row of the registry.
 
 #ifndef SKALD_FAMILIES_QWEN2_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_QWEN2_DETAIL_FAMILY_H_
@@ -18,6 +18,8 @@
 namespace skald::internal {
 
 inline FamilyRules Qwen2Rules() { return {.implied = ShortFormOf<Qwen2Family>(), .layers = LayerRule::kUpper}; }
+
+inline FamilyRules MimoRules() { return {.implied = ShortFormOf<MimoFamily>(), .layers = LayerRule::kUpper}; }
 
 inline FamilyRules Qwen2MoeRules() {
   return {.implied = ShortFormOf<Qwen2MoeFamily>(), .experts = ExpertRule::kSomeLayers};
@@ -55,14 +57,15 @@ inline constexpr PassedFields kQwen2PassedJson[] = {
     {"its attention has the biases that it has, whatever this says", "", "attention_bias"}};
 
 inline constexpr ModelType kQwen2Types[] = {{.name = Qwen2Family::kModelType, .read = ReadTransformerWith<Qwen2Rules>},
-                                            {.name = Qwen2MoeFamily::kModelType, .read = ReadQwen2Moe}};
+                                            {.name = Qwen2MoeFamily::kModelType, .read = ReadQwen2Moe},
+                                            {.name = MimoFamily::kModelType, .read = ReadTransformerWith<MimoRules>}};
 
 inline constexpr GgufArchitecture kQwen2Architectures[] = {
     {.name = "qwen2", .read = ReadGgufWith<Qwen2Rules>, .is_written = true},
     {.name = "qwen2moe", .read = ReadQwen2MoeGguf, .is_written = true}};
 
 struct Qwen2Row {
-  static constexpr FamilyRow kRow = {.name = "Qwen2, Qwen2-MoE",
+  static constexpr FamilyRow kRow = {.name = "Qwen2, Qwen2-MoE, MiMo",
                                      .special = "QKV bias; mixtures of experts with a gated shared one",
                                      .model_types = kQwen2Types,
                                      .architectures = kQwen2Architectures,

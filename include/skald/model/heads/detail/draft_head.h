@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/model/draft_head.h. Sources: deepseek_mtp.py, glm4_moe_mtp.py and qwen3_next_mtp.py in
-// vllm/model_executor/models of https://github.com/vllm-project/vllm, and src/models of
-// https://github.com/ggml-org/llama.cpp. The hidden state that a head reads is the model's after its final norm, and
-// then its own after its own.
+// Definitions of skald/model/heads/draft_head.h. Sources: deepseek_mtp.py, glm4_moe_mtp.py, mimo_mtp.py,
+// nemotron_h_mtp.py and qwen3_next_mtp.py in vllm/model_executor/models of https://github.com/vllm-project/vllm, and
+// src/models of https://github.com/ggml-org/llama.cpp. The hidden state that a head reads is the model's after its
+// final norm, and then its own after its own. (Nemotron's own final norm is a LayerNorm in llama.cpp, and an RMSNorm as
+// all others of the model in vLLM and here.)
 
-#ifndef SKALD_MODEL_DETAIL_DRAFT_HEAD_H_
-#define SKALD_MODEL_DETAIL_DRAFT_HEAD_H_
+#ifndef SKALD_MODEL_HEADS_DETAIL_DRAFT_HEAD_H_
+#define SKALD_MODEL_HEADS_DETAIL_DRAFT_HEAD_H_
 
-#include "skald/model/draft_head.h"
+#include "skald/model/heads/draft_head.h"
 
 #include <algorithm>
 #include <limits>
@@ -18,6 +19,7 @@
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/base/threads/thread_pool.h"
@@ -39,41 +41,95 @@ inline Matrix ViewOf(const Matrix& matrix) {
   return {matrix.rows, matrix.cols, matrix.dtype, MatrixBytes(matrix.data, nullptr)};
 }
 
-// How a checkpoint names the parameters of a head.
+// How checkpoints name the parameters of a head besides those of its layers.
+struct HeadForm {
+  std::string_view body = {}, layers = {};  // as in TensorNames; empty: the head's layer is one more of the model
+  std::string_view embedding_norm, hidden_norm, projection, final_norm;
+  bool in_layers = true;      // they are within the first layer, the final norm within the last one
+  bool hidden_first = false;  // the projection reads the hidden state before the embedding
+};
+
+inline constexpr HeadForm kHeadForms[] = {
+    // DeepSeek-V3, GLM; all families in GGUF files
+    {.embedding_norm = "enorm", .hidden_norm = "hnorm", .projection = "eh_proj", .final_norm = "shared_head.norm"},
+    // Qwen
+    {.body = "mtp.",
+     .layers = "layers.",
+     .embedding_norm = "pre_fc_norm_embedding",
+     .hidden_norm = "pre_fc_norm_hidden",
+     .projection = "fc",
+     .final_norm = "norm",
+     .in_layers = false},
+    {.body = "model.mtp.",
+     .layers = "layers.",
+     .embedding_norm = "pre_fc_norm_embedding",
+     .hidden_norm = "pre_fc_norm_hidden",
+     .projection = "fc",
+     .final_norm = "norm",
+     .in_layers = false},
+    // Nemotron 3
+    {.body = "mtp.",
+     .layers = "layers.",
+     .embedding_norm = "enorm",
+     .hidden_norm = "hnorm",
+     .projection = "eh_proj",
+     .final_norm = "final_layernorm"},
+    // MiMo
+    {.body = "model.",
+     .layers = "mtp_layers.",
+     .embedding_norm = "token_layernorm",
+     .hidden_norm = "hidden_layernorm",
+     .projection = "input_proj",
+     .final_norm = "final_layernorm",
+     .hidden_first = true}};
+
+// What a head in a checkpoint is called there.
 struct HeadNames {
+  HeadForm form;
   TensorNames names;
-  uint32_t layer;         // the number of its layer
-  bool is_apart = false;  // a part of the checkpoint by itself, as Qwen has it, or one more layer of the model
-  bool has_norm = true;   // its own final norm; else it is the model's
+  uint32_t layer;        // the number of its first layer
+  bool has_norm = true;  // its own final norm; else it is the model's
 };
 
 inline std::optional<HeadNames> FindPredictionHead(const Checkpoint& checkpoint, const ModelSpec& spec) {
-  HeadNames found = {TensorNamesOf(checkpoint), static_cast<uint32_t>(NumLayers(spec))};
-  if (checkpoint.Find(found.names.NameOf("eh_proj.weight", found.layer)) != nullptr) {
-    found.has_norm = checkpoint.Find(found.names.NameOf("shared_head.norm.weight", found.layer)) != nullptr;
+  for (const HeadForm& form : kHeadForms) {
+    HeadNames found = {form, TensorNamesOf(checkpoint)};
+    const bool is_apart = !form.body.empty();
+    found.layer = is_apart ? 0 : static_cast<uint32_t>(NumLayers(spec));
+    if (is_apart) found.names.body = form.body, found.names.layers = form.layers, found.names.final_norm = "norm.";
+    const std::optional<size_t> within = form.in_layers ? std::optional<size_t>(found.layer) : std::nullopt;
+    const auto has = [&](std::string_view name) {
+      return checkpoint.Find(found.names.NameOf(Concat({name, ".weight"}), within)) != nullptr;
+    };
+    if (!has(form.projection)) continue;
+    found.has_norm = is_apart || has(form.final_norm);
     return found;
-  }
-  for (const std::string_view body : {"mtp.", "model.mtp."}) {
-    found.names.body = body, found.names.layers = "layers.", found.names.final_norm = "norm.";
-    found.layer = 0, found.is_apart = true;
-    if (checkpoint.Find(found.names.NameOf("fc.weight", std::nullopt)) != nullptr) return found;
   }
   return std::nullopt;
 }
 
 inline ParameterList ParametersOf(HeadWeights& weights, const HeadNames& names) {
+  const HeadForm& form = names.form;
   const NormSpec& norm = weights.body.spec.final_norm;
   const auto model = static_cast<size_t>(weights.body.spec.model_dim);
   ParameterList list;
-  if (!names.is_apart) list.SetLayer(names.layer);
-  norm.ListParameters(weights.parts.embedding_norm, names.is_apart ? "pre_fc_norm_embedding" : "enorm", model, list);
-  norm.ListParameters(weights.parts.hidden_norm, names.is_apart ? "pre_fc_norm_hidden" : "hnorm", model, list);
-  list.AddMatrix(weights.parts.projection, 2 * model, {{names.is_apart ? "fc.weight" : "eh_proj.weight", model}});
-  const bool has_usual_name = names.is_apart || !names.has_norm;
-  if (has_usual_name) list.SetLayer(std::nullopt);
-  norm.ListParameters(weights.body.final_norm, has_usual_name ? "norm" : "shared_head.norm", model, list);
+  if (form.in_layers) list.SetLayer(names.layer);
+  norm.ListParameters(weights.parts.embedding_norm, form.embedding_norm, model, list);
+  norm.ListParameters(weights.parts.hidden_norm, form.hidden_norm, model, list);
+  list.AddMatrix(weights.parts.projection, 2 * model, {{Concat({form.projection, ".weight"}), model}});
+  list.SetLayer(std::nullopt);
+  if (form.in_layers && names.has_norm) list.SetLayer(weights.body.spec.blocks.back().number);
+  norm.ListParameters(weights.body.final_norm, names.has_norm ? form.final_norm : "norm", model, list);
   ListBlocks(weights.body, list);
   return list;
+}
+
+// Where a model's layers are of one mixer each, a layer that attends, and the one after it.
+inline void AddNextLayer(const ModelSpec& model, ModelSpec& head) {
+  const Block& last = head.blocks.back();
+  const auto next = std::ranges::find(model.blocks, last.number + 1, &Block::number);
+  if (head.blocks.size() > 1 || last.layers.size() > 1 || next == model.blocks.end()) return;
+  if (next->layers.size() == 1 && !next->layers[0].State()) head.blocks.push_back(*next);
 }
 
 SKALD_INLINE std::optional<ModelSpec> PredictionSpec(const ModelSpec& model, uint32_t number) {
@@ -87,11 +143,12 @@ SKALD_INLINE std::optional<ModelSpec> PredictionSpec(const ModelSpec& model, uin
   if (!last) return std::nullopt;
   ModelSpec spec = model;
   std::erase_if(spec.blocks, [&](const Block& block) { return block.number != *last; });
+  AddNextLayer(model, spec);
   spec.embedding_norm.reset();  // heads normalise embeddings themselves
   spec.per_layer_dim = 0;
   const auto functions = StandardLayers::Functions();
   for (Block& block : spec.blocks) {
-    block.number = number;
+    block.number = number + (block.number - *last);
     for (const LayerSpec& layer : block.layers) {
       if (layer.PerLayerDim() != 0) return std::nullopt;
       if (std::ranges::find(functions, layer.type(), &LayerFunction::type) == functions.end()) return std::nullopt;
@@ -144,7 +201,9 @@ SKALD_INLINE Result<void> DraftHead::Inputs(std::span<const int32_t> tokens, std
     if (from == From::kModel) {
       AlignedBuffer<float> read(rows.size());
       std::ranges::copy(rows, read.data());
-      ops.MatMul(parts_.projection, {read.data(), row_floats()}, count, {}, output);
+      const Rows states = {read.data(), row_floats()};
+      if (!parts_.read_norm.empty()) body_.spec().final_norm.Run(parts_.read_norm, ops, states, count, states);
+      ops.MatMul(parts_.projection, states, count, {}, output);
     } else {
       std::ranges::copy(rows, inputs.data());
     }
@@ -161,10 +220,11 @@ SKALD_INLINE void DraftHead::FuseHidden(std::span<const int32_t> tokens, std::sp
   const AnyModel& of = from == From::kModel ? *model_ : body_;
   const NormSpec& norm = body_.spec().final_norm;
   const Rows left = {both.data(), 2 * dim}, right = {both.data() + dim, 2 * dim};
-  norm.Run(of.weights().final_norm, ops, {hidden.data(), dim}, count, right);
-  norm.Run(parts_.hidden_norm, ops, right, count, right);
-  ops.Embed(body_.weights().embedding, tokens, EmbeddingFactor(body_.spec()), left);
-  norm.Run(parts_.embedding_norm, ops, left, count, left);
+  const Rows states = parts_.hidden_first ? left : right, embeddings = parts_.hidden_first ? right : left;
+  norm.Run(of.weights().final_norm, ops, {hidden.data(), dim}, count, states);
+  norm.Run(parts_.hidden_norm, ops, states, count, states);
+  ops.Embed(body_.weights().embedding, tokens, EmbeddingFactor(body_.spec()), embeddings);
+  norm.Run(parts_.embedding_norm, ops, embeddings, count, embeddings);
   ops.MatMul(parts_.projection, left, count, {}, {inputs, dim});
 }
 
@@ -212,9 +272,15 @@ SKALD_INLINE Result<DraftHead> LoadPredictionHead(const OpenedModel& opened, con
     if (!names) return none();
     auto spec = internal::PredictionSpec(model.spec(), names->layer);
     if (!spec) return none();
+    const bool is_apart = !names->form.body.empty();
+    if (Block& last = spec->blocks.back(); !is_apart && last.number != names->layer) {
+      last.number = names->layer;  // GGUF files have the two layers of Nemotron's as one
+      last.norm_name = "post_attention_layernorm";
+    }
     const auto packers = WeightPackersOf<AllWeights>();
     SKALD_TRY(internal::CheckLoadOptions(options, packers));
     HeadWeights weights(*std::move(spec), model);
+    weights.parts.hidden_first = names->form.hidden_first;
     weights.body.dtype = options.dtype;
     const ParameterList list = internal::ParametersOf(weights, *names);
     internal::LoadPlan plan(*checkpoint, names->names, options.dtype, packers);
@@ -235,11 +301,11 @@ SKALD_INLINE Result<DraftHead> RandomPredictionHead(const AnyModel& model, uint6
     weights.body.dtype = dtype;
     const FloatEnvironment plain(Denormals::kKept);
     ThreadPool pool(1);
-    FillWithRandom(internal::ParametersOf(weights, {{}, 0}), seed, dtype, ExecutorRef(pool));
+    FillWithRandom(internal::ParametersOf(weights, {internal::kHeadForms[0], {}, 0}), seed, dtype, ExecutorRef(pool));
     return DraftHead(model, std::move(weights));
   });
 }
 
 }  // namespace skald
 
-#endif  // SKALD_MODEL_DETAIL_DRAFT_HEAD_H_
+#endif  // SKALD_MODEL_HEADS_DETAIL_DRAFT_HEAD_H_

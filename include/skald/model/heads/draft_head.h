@@ -5,8 +5,8 @@
 // arXiv:2412.19437, section 2.2), which checkpoints of several families have after their last layer; eagle_head.h has
 // those that are published by themselves.
 
-#ifndef SKALD_MODEL_DRAFT_HEAD_H_
-#define SKALD_MODEL_DRAFT_HEAD_H_
+#ifndef SKALD_MODEL_HEADS_DRAFT_HEAD_H_
+#define SKALD_MODEL_HEADS_DRAFT_HEAD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -41,8 +41,10 @@ struct HeadParts {
   /// Of heads that read hidden states: [model_dim], of the token's embedding, and of the hidden state. Others may have
   /// the second one, of what `projection` gives.
   NormWeights embedding_norm, hidden_norm;
+  NormWeights read_norm;  ///< of what is read of the model before it is projected; empty: none
   /// Of the two side by side, [model_dim, 2 * model_dim]; of other heads, [model_dim, watches * the model's width].
   Matrix projection;
+  bool hidden_first = false;          ///< of the two, the hidden state comes before the embedding
   std::optional<Matrix> output = {};  ///< [ids, model_dim], the output head; absent: the model's
   std::vector<int32_t> ids = {};      ///< the tokens that it is for
 };
@@ -118,7 +120,7 @@ Result<DraftHead> RandomPredictionHead(const AnyModel& model, uint64_t seed, DTy
 }  // namespace skald
 
 #ifndef SKALD_COMPILED
-#include "skald/model/detail/draft_head.h"
+#include "skald/model/heads/detail/draft_head.h"
 #endif
 
-#endif  // SKALD_MODEL_DRAFT_HEAD_H_
+#endif  // SKALD_MODEL_HEADS_DRAFT_HEAD_H_

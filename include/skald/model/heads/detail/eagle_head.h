@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/model/heads/eagle_head.h. Sources: vllm/model_executor/models/llama_eagle3.py of
+// https://github.com/vllm-project/vllm, and src/models/eagle3.cpp of https://github.com/ggml-org/llama.cpp.
+
+#ifndef SKALD_MODEL_HEADS_DETAIL_EAGLE_HEAD_H_
+#define SKALD_MODEL_HEADS_DETAIL_EAGLE_HEAD_H_
+
+#include "skald/model/heads/eagle_head.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "skald/base/files/path_text.h"
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/layers/kinds/wide_attention.h"
+#include "skald/layers/standard_layers.h"
+#include "skald/model/heads/detail/eagle_config.h"
+#include "skald/model/load.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/gguf.h"
+#include "skald/weights/files/tensor_names.h"
+#include "skald/weights/load_plan.h"
+
+namespace skald {
+
+namespace internal {
+
+// The layer: the embedding is normalised and carried, then attention reads it beside the stream.
+inline std::optional<ModelSpec> EagleSpec(const EagleConfig& config) {
+  const ModelSpec& layer = config.layer;
+  if (layer.blocks.size() != 2) return std::nullopt;
+  const auto* const attention = layer.blocks[0].layers[0].As<Attention>();
+  if (attention == nullptr) return std::nullopt;
+  Block carries = {.number = 0, .norm = layer.final_norm};
+  carries.layers.push_back(CarriedInput{.width = layer.model_dim});
+  Block attends = {.number = 0, .norm = layer.final_norm, .norm_name = "hidden_norm"};
+  if (config.norm_before_residual) attends.norm.reset();
+  attends.layers.push_back(WideAttention{.attention = *attention, .width = layer.model_dim});
+  ModelSpec spec = layer;
+  spec.blocks = {std::move(carries), std::move(attends), layer.blocks[1]};
+  return spec;
+}
+
+inline Result<std::vector<size_t>> PlacesOf(const EagleConfig& config, const ModelSpec& model) {
+  const size_t layers = NumLayers(model);
+  std::vector<size_t> numbers = config.places, places;
+  if (numbers.empty() && layers > 3) numbers = {2, layers / 2, layers - 3};
+  for (const size_t number : numbers) {
+    const auto block = std::ranges::find(model.blocks, number, [](const Block& one) { return size_t{one.number}; });
+    if (number > layers) break;
+    places.push_back(static_cast<size_t>(block - model.blocks.begin()));
+  }
+  if (places.empty() || places.size() != numbers.size()) {
+    return Fail(ErrorCode::kInvalidArgument, "reads layers that the model does not have");
+  }
+  return places;
+}
+
+// Reads the tokens of the draft vocabulary: of GGUF files their ids, of folders the distances to them. Without the
+// tensor they are the model's first ones.
+inline Result<std::vector<int32_t>> IdsOf(const Checkpoint& checkpoint, size_t drafts, int vocab_size) {
+  std::vector<int64_t> numbers(drafts);
+  const TensorView* const tensor = checkpoint.Find("d2t");
+  if (tensor != nullptr) {
+    if (tensor->dtype_name != "I64" || tensor->bytes.size() != drafts * sizeof(int64_t)) {
+      return Fail(ErrorCode::kInvalidArgument, "d2t: expected I64, one for each of the output head's tokens");
+    }
+    std::memcpy(numbers.data(), tensor->bytes.data(), tensor->bytes.size());
+  }
+  const bool are_ids = tensor != nullptr && checkpoint.gguf() != nullptr;
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < drafts; ++i) {
+    const int64_t from = are_ids ? 0 : static_cast<int64_t>(i);
+    if (numbers[i] < -from || numbers[i] >= vocab_size - from) {
+      return Fail(ErrorCode::kInvalidArgument, "d2t: names a token that the model does not have");
+    }
+    ids.push_back(static_cast<int32_t>(from + numbers[i]));
+  }
+  return ids;
+}
+
+// The names of what is around the layer, and within it.
+struct EagleNames {
+  TensorNames around, layer;
+};
+
+inline constexpr Renaming kEagleFolderNames[] = {{"feed_forward_norm.", "post_attention_layernorm."}};
+
+inline constexpr RowLayout kEaglePairs = {.pairs_adjacent = true};
+inline constexpr Renaming kEagleGgufNames[] = {{"input_layernorm.", "attn_norm."},
+                                               {"hidden_norm.", "attn_norm_2."},
+                                               {"feed_forward_norm.", "ffn_norm."},
+                                               {"self_attn.q_proj.", "attn_q.", kEaglePairs},
+                                               {"self_attn.k_proj.", "attn_k.", kEaglePairs},
+                                               {"self_attn.v_proj.", "attn_v."},
+                                               {"self_attn.o_proj.", "attn_output."},
+                                               {"mlp.gate_proj.", "ffn_gate."},
+                                               {"mlp.up_proj.", "ffn_up."},
+                                               {"mlp.down_proj.", "ffn_down."},
+                                               {"input_norm.", "enc.output_norm."}};
+
+inline EagleNames EagleNamesOf(const Checkpoint& checkpoint) {
+  if (checkpoint.gguf() != nullptr) {
+    const TensorNames names = {.body = "",
+                               .head = "output.",
+                               .embedding = "token_embd.weight",
+                               .final_norm = "output_norm.",
+                               .renamings = kEagleGgufNames};
+    EagleNames all = {names, names};
+    all.layer.body = "blk.0.";
+    return all;
+  }
+  const TensorNames names = {.body = "", .head = "lm_head.", .renamings = kEagleFolderNames};
+  EagleNames all = {names, names};
+  all.layer.body = checkpoint.Find("layers.0.hidden_norm.weight") != nullptr ? "layers.0." : "midlayer.";
+  return all;
+}
+
+// Loads parameters, of whose names `names.body` is the whole beginning.
+inline Result<void> FillPart(const Checkpoint& checkpoint, const TensorNames& names, std::vector<Parameter> parameters,
+                             const LoadOptions& options) {
+  LoadPlan plan(checkpoint, names, options.dtype, WeightPackersOf<AllWeights>());
+  for (Parameter& parameter : parameters) {
+    parameter.layer.reset();  // `body` says it
+    plan.Add(parameter);
+  }
+  SKALD_TRY(plan.Check(/*is_part=*/true));
+  const FloatEnvironment plain(Denormals::kKept);
+  ThreadPool pool(options.threads);
+  plan.Execute(ExecutorRef(pool), {});
+  return {};
+}
+
+inline Result<EagleConfig> ReadEagleConfig(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                                           const ModelSpec& model) {
+  if (checkpoint.gguf() != nullptr) return ReadEagleGguf(*checkpoint.gguf(), model.vocab_size);
+  return ReadEagleFolder(path);
+}
+
+inline Result<DraftHead> LoadEagle(const std::filesystem::path& path, const AnyModel& model,
+                                   const LoadOptions& options) {
+  SKALD_TRY(CheckLoadOptions(options, WeightPackersOf<AllWeights>()));
+  SKALD_ASSIGN(const auto checkpoint, Checkpoint::Open(path));
+  SKALD_ASSIGN(const auto config, ReadEagleConfig(path, checkpoint, model.spec()));
+  auto spec = EagleSpec(config);
+  if (!spec) return Fail(ErrorCode::kUnsupported, "expected a head of one layer with attention");
+  if (const char* why = WhyImpossible(*spec)) return Fail(ErrorCode::kUnsupported, why);
+  SKALD_ASSIGN(auto places, PlacesOf(config, model.spec()));
+  const EagleNames names = EagleNamesOf(checkpoint);
+  const auto find = [&](std::string_view name) { return checkpoint.Find(names.around.NameOf(name, std::nullopt)); };
+  const bool has_embedding = find("embed_tokens.weight") != nullptr;
+  if (spec->vocab_size != model.spec().vocab_size || (!has_embedding && spec->model_dim != model.spec().model_dim)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({"has a vocabulary of ", std::to_string(spec->vocab_size), " tokens and a width of ",
+                        std::to_string(spec->model_dim), ", which are not those of the model ", model.name()}));
+  }
+  const auto dim = static_cast<size_t>(spec->model_dim), vocab = static_cast<size_t>(spec->vocab_size);
+  const size_t read = places.size() * static_cast<size_t>(model.spec().model_dim);
+  HeadWeights weights(*std::move(spec), model);
+  HeadParts& parts = weights.parts;
+  weights.body.dtype = options.dtype;
+  parts.watches = std::move(places);
+  parts.entry = 1;
+
+  ParameterList around, layer;
+  const NormSpec& norm = weights.body.spec.final_norm;
+  around.AddMatrix(parts.projection, read, {{"fc.weight", dim}});
+  if (const TensorView* const output = find("lm_head.weight"); output != nullptr && !output->shape.empty()) {
+    const auto drafts = static_cast<size_t>(std::min<uint64_t>(output->shape[0], vocab));
+    SKALD_ASSIGN(parts.ids, IdsOf(checkpoint, drafts, model.spec().vocab_size));
+    around.AddMatrix(parts.output.emplace(), dim, {{"lm_head.weight", drafts}});
+  } else {
+    weights.body.spec.tied_embeddings = false;  // its own embedding is not the model's head
+    weights.body.head = ViewOf(model.weights().head ? *model.weights().head : model.weights().embedding);
+  }
+  if (config.norm_before_projection) norm.ListParameters(parts.read_norm, "input_norm", read, around);
+  if (has_embedding) around.AddMatrix(weights.body.embedding, dim, {{"embed_tokens.weight", vocab}});
+  norm.ListParameters(weights.body.final_norm, "norm", dim, around);
+  ListBlocks(weights.body, layer);
+  if (config.norm_before_residual) norm.ListParameters(parts.hidden_norm, "hidden_norm", dim, layer);
+  SKALD_TRY(FillPart(checkpoint, names.around, around.parameters(), options));
+  SKALD_TRY(FillPart(checkpoint, names.layer, layer.parameters(), options));
+  std::vector<LayerFunction> functions = StandardLayers::Functions();
+  functions.push_back(LayerFunctionOf<CarriedInput>());
+  functions.push_back(LayerFunctionOf<WideAttention>());
+  return DraftHead(model, std::move(weights), functions);
+}
+
+inline bool IsEagleFile(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  const auto file = GgufFile::Open(path);
+  if (!file) return false;
+  const std::string* const architecture = file->metadata().Get<std::string>("general.architecture");
+  return architecture != nullptr && *architecture == kEagleArchitecture;
+}
+
+}  // namespace internal
+
+SKALD_INLINE bool HasEagleHead(const std::filesystem::path& path) {
+  const auto found = NoThrow("HasEagleHead", [&]() -> Result<bool> {
+    if (internal::IsEagleFile(path)) return true;
+    const nlohmann::json json = internal::EagleJson(path);
+    return json.is_object() && json.contains("draft_vocab_size") && json.value("num_hidden_layers", 0) == 1;
+  });
+  return found && *found;
+}
+
+SKALD_INLINE Result<DraftHead> LoadEagleHead(const std::filesystem::path& path, const AnyModel& model,
+                                             const LoadOptions& options) {
+  const std::string name = PathText(path);
+  return NoThrow(name, [&]() -> Result<DraftHead> {
+    if (model.weights().share.ranks > 1) {
+      return Fail(ErrorCode::kUnsupported, name + ": heads are not divided among ranks");
+    }
+    if (!HasEagleHead(path)) {
+      return Fail(ErrorCode::kNotFound, name + ": expected a folder or a GGUF file with a head of EAGLE-3");
+    }
+    auto head = internal::LoadEagle(path, model, options);
+    if (!head) return Annotate(name, head);
+    return head;
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_HEADS_DETAIL_EAGLE_HEAD_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Heads of EAGLE-3 (Li et al. 2025, arXiv:2503.01840), which are published by themselves for a model each:
+// one layer that reads the residual stream at three places of the model and guesses among the most frequent tokens.
+
+#ifndef SKALD_MODEL_HEADS_EAGLE_HEAD_H_
+#define SKALD_MODEL_HEADS_EAGLE_HEAD_H_
+
+#include <filesystem>
+
+#include "skald/base/result.h"
+#include "skald/model/any_model.h"
+#include "skald/model/heads/draft_head.h"
+#include "skald/weights/load_options.h"
+
+namespace skald {
+
+/// Whether there is such a head: in a folder, by its config.json (one layer, and a vocabulary of drafts), or in a GGUF
+/// file (architecture "eagle3"). False for what cannot be read.
+bool HasEagleHead(const std::filesystem::path& path);
+
+/// Loads the head in a folder (config.json and safetensors) or a GGUF file for `model`, which must outlive it. Where
+/// config.json names no places (eagle_aux_hidden_state_layer_ids), they are the input of the third layer, of the middle
+/// one and of the third last. A head without an embedding or an output head of its own uses the model's. Errors name
+/// the file: kNotFound where there is no such head, kInvalidArgument for one of another model, kUnsupported for a model
+/// that ranks compute; else those of LoadWeights.
+Result<DraftHead> LoadEagleHead(const std::filesystem::path& path, const AnyModel& model,
+                                const LoadOptions& options = {});
+
+}  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/heads/detail/eagle_head.h"
+#endif
+
+#endif  // SKALD_MODEL_HEADS_EAGLE_HEAD_H_
