@@ -218,6 +218,25 @@ TEST_CASE("several prompt caches of one pool all make room, the first made first
   CHECK(second->stats().bytes == 0);
 }
 
+TEST_CASE("a block that a forgotten prompt shared is not copied") {
+  const SmallModel& small = SmallModelNamed("own-types");  // keys and values, and a small state
+  const RandomModel model(small, 6);
+  RuntimeConfig runtime = {.block_tokens = 32, .resume_point_every = 16, .max_resume_points = 1};
+  const auto counted = NewLedgerPool(small, runtime);
+  runtime.cache_bytes = counted->geometry(0).block_bytes() + 3 * counted->geometry(1).block_bytes();
+  auto pool = NewPool(small, runtime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  auto prompts = *PromptCache::Create(pool, {});
+  KVCache talk = *CreateKVCache(pool);
+  REQUIRE(model.Forward(talk, RandomTokens(small, 1, 20), workspace));
+  REQUIRE(prompts->Insert(talk));
+  talk.DropResumePoints();
+  // The prompt's own bytes are few. Without it the half-filled block is the conversation's alone.
+  const auto more = model.Forward(talk, RandomTokens(small, 2, 1), workspace);
+  REQUIRE_MESSAGE(more, more.error().message);
+  CHECK(prompts->stats().entries == 0);
+}
+
 TEST_CASE("prompts that conversations share are not forgotten for room that this would not make") {
   const RandomModel model(OneLayer(), 6);
   auto pool = NewPool(OneLayer(), BlocksOf(8));

@@ -59,7 +59,10 @@ class Step {
       while (const auto shortage = BlockExchange::Take(claims_, sorted_pools_)) {
         const std::shared_ptr<BlockPool>& pool = claims_[shortage->claim].fresh.pool();
         const bool can_ever_fit = shortage->needed_bytes <= shortage->limit_bytes;
-        if (can_ever_fit && pool->Reclaim(shortage->missing_bytes()) > 0) continue;
+        if (can_ever_fit && pool->Reclaim(shortage->missing_bytes()) > 0) {
+          PlanSequence(static_cast<uint32_t>(shortage->claim));  // what was shared with those need not be copied now
+          continue;
+        }
         if (!GiveWay(shortage->claim)) return OfSequence(shortage->claim, Explain(*shortage));
       }
       for (size_t i = 0; i < pending_.size(); ++i) Settle(i);
