@@ -1,15 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
-//
-// Skald for other languages: a C interface of handles, in one shared library (skald_c). It opens models, turns text
-// into token ids, computes with caches that fork and rewind, samples, and holds conversations.
-//
-// - A function that can fail returns null or a negative number, and describes the failure in its last argument, which
-//   may be null. Nothing throws, and nothing ends the process. A call that fails changes nothing.
-// - A handle belongs to the caller, which frees it once; null is freed without effect. A model must outlive what was
-// made
-//   of it. Models may be used by any number of threads at once, every other handle by one thread at a time.
-// - Structs begin with their size in bytes, which the caller sets (SKALD_INIT): a later version of the library takes
-//   those of an earlier one.
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Skald for other languages: models, text, caches, steps, sampling, snapshots and conversations as C functions on
+ * handles, in the shared library skald_c. C11 and C++ read it. What each function computes is what the C++ function
+ * that its comment names computes, to the bit.
+ *
+ * Rules. Functions that can fail return a skald_code and fill in `error`, which may be NULL; results are written only
+ * on success, unless the comment says otherwise. No exception leaves a function, nothing aborts on bad input, and NULL
+ * for a handle or a result is SKALD_INVALID_ARGUMENT; the functions that free take NULL. Texts are UTF-8: with a length,
+ * or up to a 0 where none is given. A handle is used by one thread at a time, but for skald_model and skald_pool,
+ * which any number of threads may use. Handles may be freed in any order: what is still needed lives on.
+ *
+ * Versions. Structs of options begin with their size, which their init function sets: programs compiled against an
+ * older header run with a newer library of the same SKALD_C_API. */
 
 #ifndef SKALD_C_SKALD_H_
 #define SKALD_C_SKALD_H_
@@ -17,169 +19,257 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(_WIN32) && defined(SKALD_C_BUILD)
-#define SKALD_API __declspec(dllexport)
-#elif defined(_WIN32)
-#define SKALD_API __declspec(dllimport)
-#elif defined(__GNUC__)
-#define SKALD_API __attribute__((visibility("default")))
+#if defined(_WIN32)
+#if defined(SKALD_C_BUILDING)
+#define SKALD_C_PUBLIC __declspec(dllexport)
 #else
-#define SKALD_API
+#define SKALD_C_PUBLIC __declspec(dllimport)
+#endif
+#else
+#define SKALD_C_PUBLIC __attribute__((visibility("default")))
 #endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/// Raised when functions are added. Functions and members of structs are never removed or changed.
-#define SKALD_C_VERSION 1
+/** The version of this interface; a library of another one must not be used with this header. */
+#define SKALD_C_API 1
 
-/// A struct that says its size, and is zero otherwise: `skald_error error = SKALD_INIT(skald_error);`.
-#ifdef __cplusplus
-#define SKALD_INIT(type) \
-  { sizeof(type) }
-#else
-#define SKALD_INIT(type) \
-  { .size = sizeof(type) }
-#endif
+/** Returns the SKALD_C_API that the library was compiled with. */
+SKALD_C_PUBLIC uint32_t skald_c_api(void);
+/** Returns the library's version, such as "0.1.0". */
+SKALD_C_PUBLIC const char* skald_version(void);
 
-/// Kinds of failures; they are those of ErrorCode in base/result.h.
+/* --- Errors ------------------------------------------------------------------------------------------------------ */
+
+/** Why a call failed: the values of skald::ErrorCode (base/result.h), which says what each means. */
 typedef enum skald_code {
-  SKALD_OK = 0,                  ///< no failure
-  SKALD_INVALID_ARGUMENT = 1,    ///< the caller's value can never work
-  SKALD_NOT_FOUND = 2,           ///< a file or field that must be there is not
-  SKALD_DATA_LOSS = 3,           ///< bytes from outside are damaged
-  SKALD_OUT_OF_RANGE = 4,        ///< a position or length beyond a limit
-  SKALD_RESOURCE_EXHAUSTED = 5,  ///< a limit is reached; freeing something makes the same call work
-  SKALD_UNSUPPORTED = 6,         ///< well-formed, but not something Skald can do
-  SKALD_FAILED_PRECONDITION = 7  ///< the handle is in a state in which the call makes no sense
+  SKALD_OK = 0,
+  SKALD_INVALID_ARGUMENT = 1,
+  SKALD_NOT_FOUND = 2,
+  SKALD_DATA_LOSS = 3,
+  SKALD_OUT_OF_RANGE = 4,
+  SKALD_RESOURCE_EXHAUSTED = 5,
+  SKALD_UNSUPPORTED = 6,
+  SKALD_FAILED_PRECONDITION = 7
 } skald_code;
 
-/// Why a call failed.
+/** A fact of a skald_error that is not known. */
+#define SKALD_UNKNOWN UINT64_MAX
+
+/** What a call that failed says. The facts are those of skald::ErrorFacts. */
 typedef struct skald_error {
-  size_t size;         ///< of the struct in bytes; set by the caller
-  int32_t code;        ///< a skald_code
-  uint32_t has_facts;  ///< whether needed and available are known
-  uint64_t needed;     ///< tokens, else bytes, that were requested
-  uint64_t available;  ///< those that there was room for
-  char message[1000];  ///< a sentence in UTF-8, ended by a zero; cut at whole bytes where it is longer
+  skald_code code;
+  char message[1024]; /**< a sentence that ends with 0; a longer one is cut */
+  uint64_t sequence;  /**< index in the batch */
+  uint64_t needed_tokens, available_tokens;
+  uint64_t needed_bytes, available_bytes;
+  uint64_t resume_point; /**< the nearest earlier position that a truncation can go to */
 } skald_error;
 
-/// A model with its tokenizer, chat template and advice for sampling; immutable.
-typedef struct skald_model skald_model;
-/// Memory and threads of one caller that computes.
-typedef struct skald_workspace skald_workspace;
-/// The whole state of one sequence of tokens.
-typedef struct skald_cache skald_cache;
-/// A chat, answer by answer.
-typedef struct skald_conversation skald_conversation;
+/* --- Models ------------------------------------------------------------------------------------------------------ */
 
-/// Limits of a cache; zeros mean the library's defaults.
+/** Weights, tokenizer and chat template of one model (skald::LanguageModel). Immutable. */
+typedef struct skald_model skald_model;
+
+/** How a model is opened. */
+typedef struct skald_model_options {
+  size_t size;
+  const char* weight_type; /**< to hold weights as: "bf16", "f32", "q8_0", "q4_0"; NULL: as the files suggest */
+  uint32_t threads;        /**< that load; 0: as many as the machine has */
+} skald_model_options;
+
+SKALD_C_PUBLIC void skald_model_options_init(skald_model_options* options);
+
+/** Opens the model at `path`, a folder of Hugging Face, a GGUF file or a packed file (skald::OpenModel). `options` may
+ * be NULL. */
+SKALD_C_PUBLIC skald_code skald_model_open(const char* path, const skald_model_options* options, skald_model** model,
+                                           skald_error* error);
+SKALD_C_PUBLIC void skald_model_free(skald_model* model);
+
+/** What a model is. 0 for NULL. */
+SKALD_C_PUBLIC size_t skald_model_vocab_size(const skald_model* model);      /**< logits of a row */
+SKALD_C_PUBLIC size_t skald_model_dim(const skald_model* model);             /**< floats of a hidden row */
+SKALD_C_PUBLIC size_t skald_model_trained_context(const skald_model* model); /**< tokens; 0: no file says */
+/** Whether a token ends the model's turn. */
+SKALD_C_PUBLIC int skald_model_is_stop(const skald_model* model, int32_t id);
+/** Its name, valid as long as the model; "" for NULL. */
+SKALD_C_PUBLIC const char* skald_model_name(const skald_model* model);
+
+/* --- Text -------------------------------------------------------------------------------------------------------- */
+
+/** Flags of skald_encode. */
+enum {
+  SKALD_ADD_SPECIAL = 1,  /**< put around the ids what the model's publisher says, most often BOS before them */
+  SKALD_PARSE_SPECIAL = 2 /**< names of special pieces are those pieces: never for a user's text */
+};
+
+/** Encodes `bytes` bytes of text (skald::Tokenizer::Encode). `*count` is the number of ids; at most `capacity` of them
+ * are written, so that a call with 0 tells how many there are. */
+SKALD_C_PUBLIC skald_code skald_encode(const skald_model* model, const char* text, size_t bytes, unsigned flags,
+                                       int32_t* ids, size_t capacity, size_t* count, skald_error* error);
+
+/** Decodes ids (skald::Tokenizer::Decode). `*bytes` is the length of the text; at most `capacity` bytes of it are
+ * written, without a 0 at the end. */
+SKALD_C_PUBLIC skald_code skald_decode(const skald_model* model, const int32_t* ids, size_t count, char* text,
+                                       size_t capacity, size_t* bytes, skald_error* error);
+
+/* --- Caches ------------------------------------------------------------------------------------------------------ */
+
+/** Storage of any number of conversations (skald::BlockPool). */
+typedef struct skald_pool skald_pool;
+/** One conversation's whole state (skald::KVCache). */
+typedef struct skald_cache skald_cache;
+
+/** Choices for a pool; the fields are those of skald::RuntimeConfig. */
 typedef struct skald_runtime {
-  size_t size;                  ///< of the struct in bytes; set by the caller
-  uint32_t max_tokens;          ///< that the cache may hold
-  uint32_t resume_point_every;  ///< tokens between places that recurrent layers and windows can go back to
-  uint64_t cache_bytes;         ///< most bytes of the state
+  size_t size;
+  uint32_t max_tokens;
+  uint64_t cache_bytes; /**< UINT64_MAX: no limit */
+  const char* kv_type;  /**< "bf16", "f32" or "i8" */
+  uint32_t block_tokens;
+  uint32_t resume_point_every;
+  uint32_t max_resume_points;
+  uint32_t rewind_tokens;
 } skald_runtime;
 
-/// How tokens are drawn. A struct of zeros but for its size is greedy.
-typedef struct skald_sampler {
-  size_t size;        ///< of the struct in bytes; set by the caller
-  float temperature;  ///< divides the logits; 0 is greedy
-  uint32_t top_k;     ///< most likely tokens that are kept; 0 keeps all
-  float top_p;        ///< probability of those that are kept; 0 keeps all
-  float min_p;        ///< least probability, as a part of the largest; 0 keeps all
-  uint64_t seed;      ///< of the draws
-  uint64_t stream;    ///< of the draws of one seed: one for each text
-} skald_sampler;
+SKALD_C_PUBLIC void skald_runtime_init(skald_runtime* runtime);
 
-/// The outputs that a token of a batch gives; they are those of Want in cache/steps/step_plan.h.
-typedef enum skald_want {
-  SKALD_NOTHING = 0,  ///< only its effect on the cache
-  SKALD_LOGITS = 1,   ///< [vocab_size], for the token that follows it
-  SKALD_HIDDEN = 2    ///< [dim], from which the logits are computed
-} skald_want;
+/** Makes storage for conversations with a model. `runtime` may be NULL. */
+SKALD_C_PUBLIC skald_code skald_pool_create(const skald_model* model, const skald_runtime* runtime, skald_pool** pool,
+                                            skald_error* error);
+SKALD_C_PUBLIC void skald_pool_free(skald_pool* pool);
+SKALD_C_PUBLIC uint64_t skald_pool_used_bytes(const skald_pool* pool);
 
-/// Tokens to append to one cache.
-typedef struct skald_request {
-  skald_cache* cache;     ///< not null, and not twice in a batch
-  const int32_t* tokens;  ///< [count]
-  size_t count;           ///< of tokens
-  const uint8_t* wants;   ///< [count], a skald_want of each; null: the last one gives logits
-} skald_request;
+/** Makes an empty conversation with blocks of `pool`. */
+SKALD_C_PUBLIC skald_code skald_cache_create(skald_pool* pool, skald_cache** cache, skald_error* error);
+SKALD_C_PUBLIC void skald_cache_free(skald_cache* cache);
 
-/// Takes a piece of an answer, in UTF-8 without a zero at its end. Returns 0 to end the answer.
-typedef int (*skald_sink)(const char* piece, size_t bytes, void* user);
+/** Makes a second conversation with the same past, which shares its blocks. */
+SKALD_C_PUBLIC skald_code skald_cache_fork(const skald_cache* cache, skald_cache** fork, skald_error* error);
+/** Rewinds to the first `tokens` tokens. */
+SKALD_C_PUBLIC skald_code skald_cache_truncate(skald_cache* cache, uint32_t tokens, skald_error* error);
+/** Removes tokens [begin, end); later ones move down. */
+SKALD_C_PUBLIC skald_code skald_cache_erase(skald_cache* cache, uint32_t begin, uint32_t end, skald_error* error);
+SKALD_C_PUBLIC void skald_cache_clear(skald_cache* cache);
+/** The number of tokens, and the tokens, valid until the cache changes. */
+SKALD_C_PUBLIC uint32_t skald_cache_size(const skald_cache* cache);
+SKALD_C_PUBLIC const int32_t* skald_cache_tokens(const skald_cache* cache);
 
-/// Returns SKALD_C_VERSION of the library.
-SKALD_API uint32_t skald_c_version(void);
-/// Returns the version of Skald, such as "0.1.0".
-SKALD_API const char* skald_version(void);
+/* --- Steps ------------------------------------------------------------------------------------------------------- */
 
-/// Opens a folder of Hugging Face, a GGUF file or a packed file. `path` is UTF-8. Failures: those of OpenModel.
-SKALD_API skald_model* skald_model_open(const char* path, skald_error* error);
-/// Frees a model, which nothing may use any more.
-SKALD_API void skald_model_free(skald_model* model);
-/// Returns the number of logits.
-SKALD_API int32_t skald_model_vocab_size(const skald_model* model);
-/// Returns the number of floats of a hidden state.
-SKALD_API int32_t skald_model_dim(const skald_model* model);
-/// Returns whether a token ends the model's turn.
-SKALD_API int skald_model_is_stop(const skald_model* model, int32_t token);
+/** Threads and activations of one caller (skald::Workspace). */
+typedef struct skald_workspace skald_workspace;
 
-/// Writes the ids of a text to `ids`, as many as `capacity` allows, and returns how many there are. The ids that the
-/// model's publisher puts around a text are added where `add_special` is not 0. Failures: those of Tokenizer::Encode.
-SKALD_API int64_t skald_encode(const skald_model* model, const char* text, size_t bytes, int add_special, int32_t* ids,
-                               size_t capacity, skald_error* error);
-/// Writes the text of ids to `text`, as many bytes as `capacity` allows, without a zero, and returns how many there
-/// are. Failures: those of Tokenizer::Decode.
-SKALD_API int64_t skald_decode(const skald_model* model, const int32_t* ids, size_t count, char* text, size_t capacity,
-                               skald_error* error);
+/** `threads`: that compute, the calling one included; 0: as many as the machine has. */
+SKALD_C_PUBLIC skald_code skald_workspace_create(uint32_t threads, skald_workspace** workspace, skald_error* error);
+SKALD_C_PUBLIC void skald_workspace_free(skald_workspace* workspace);
 
-/// Returns a workspace with so many threads, the calling one included; 0: as many as the machine has.
-SKALD_API skald_workspace* skald_workspace_create(uint32_t threads, skald_error* error);
-/// Frees a workspace, and the outputs of its last call.
-SKALD_API void skald_workspace_free(skald_workspace* workspace);
+/** What a token gives (skald::Want). */
+typedef enum skald_want { SKALD_WANT_NOTHING = 0, SKALD_WANT_LOGITS = 1, SKALD_WANT_HIDDEN = 2 } skald_want;
 
-/// Returns an empty cache for a model. `runtime` may be null. Failures: those of CreateKVCache.
-SKALD_API skald_cache* skald_cache_create(const skald_model* model, const skald_runtime* runtime, skald_error* error);
-/// Frees a cache. Its forks stay.
-SKALD_API void skald_cache_free(skald_cache* cache);
-/// Returns the number of its tokens.
-SKALD_API uint32_t skald_cache_size(const skald_cache* cache);
-/// Returns a second cache with the same past, which shares its memory until one of the two goes on.
-SKALD_API skald_cache* skald_cache_fork(const skald_cache* cache, skald_error* error);
-/// Goes back to the first `tokens` tokens. Returns 0. Failures: those of KVCache::Truncate.
-SKALD_API int skald_cache_truncate(skald_cache* cache, uint32_t tokens, skald_error* error);
+/** Tokens to append to one cache. */
+typedef struct skald_sequence {
+  skald_cache* cache;
+  const int32_t* tokens; /**< [count] ids */
+  size_t count;
+  const uint8_t* wants; /**< [count] values of skald_want; NULL: the last token gives logits, the others nothing */
+} skald_sequence;
 
-/// Appends tokens to caches and returns how many outputs there are: of each token that wants one, in their order.
-/// `rows` gets a pointer to each, as many as `capacity` allows: logits [vocab_size] or a hidden state [dim], valid
-/// until the workspace is used again or freed. Failures: those of AnyModel::Forward.
-SKALD_API int64_t skald_forward(const skald_model* model, const skald_request* requests, size_t count,
-                                skald_workspace* workspace, const float** rows, size_t capacity, skald_error* error);
-/// Returns the token that follows, drawn from logits [count]; `position` is its own in its sequence, and decides the
-/// draw. Failures: those of Sample.
-SKALD_API int32_t skald_sample(const float* logits, size_t count, const skald_sampler* sampler, uint64_t position,
-                               skald_error* error);
+/** Rows that a step gives, in the order of the batch. Valid until the next call with the workspace. */
+typedef struct skald_rows {
+  size_t count;
+  const float* const* rows; /**< [count], each of logits [vocab_size] or a hidden state [dim] */
+  const size_t* floats;     /**< [count] */
+} skald_rows;
 
-/// Returns a conversation. `system` is the system's message in UTF-8, or null; `sampler` null: as the model's publisher
-/// advises; `max_tokens` of an answer, 0: the model ends it. Failures: those of Conversation::Create.
-SKALD_API skald_conversation* skald_conversation_create(const skald_model* model, const char* system,
-                                                        const skald_sampler* sampler, uint64_t max_tokens,
-                                                        skald_error* error);
-/// Frees a conversation. Its forks stay.
-SKALD_API void skald_conversation_free(skald_conversation* conversation);
-/// Adds a message of the user's and the answer to it, whose pieces go to `sink` (which may be null) with `user`.
-/// Returns the tokens of the answer. Failures: those of Conversation::Say.
-SKALD_API int64_t skald_conversation_say(skald_conversation* conversation, const char* message, size_t bytes,
-                                         skald_sink sink, void* user, skald_error* error);
-/// Returns a second conversation with the same past. It and the first one are used by one thread at a time.
-SKALD_API skald_conversation* skald_conversation_fork(const skald_conversation* conversation, skald_error* error);
-/// Takes back the last turns. Returns 0. Failures: those of Conversation::TakeBack.
-SKALD_API int skald_conversation_take_back(skald_conversation* conversation, size_t turns, skald_error* error);
+/** Computes one step of any number of conversations (skald::AnyModel::Forward): a transaction, which leaves all caches
+ * as they were when it fails. `rows` may be NULL. */
+SKALD_C_PUBLIC skald_code skald_forward(const skald_model* model, const skald_sequence* sequences, size_t count,
+                                        skald_workspace* workspace, skald_rows* rows, skald_error* error);
+
+/* --- Sampling ---------------------------------------------------------------------------------------------------- */
+
+/** How tokens are drawn; the fields are those of skald::SamplerSettings. */
+typedef struct skald_sampling {
+  size_t size;
+  float temperature;
+  size_t top_k;
+  float top_p, min_p;
+  size_t penalty_window;
+  float repetition_penalty, presence_penalty, frequency_penalty;
+  uint64_t seed, stream;
+} skald_sampling;
+
+SKALD_C_PUBLIC void skald_sampling_init(skald_sampling* sampling);
+/** The same as the model's publisher advises. */
+SKALD_C_PUBLIC skald_code skald_sampling_advised(const skald_model* model, skald_sampling* sampling,
+                                                 skald_error* error);
+
+/** Settings and the tokens that penalties look at. */
+typedef struct skald_sampler skald_sampler;
+
+SKALD_C_PUBLIC skald_code skald_sampler_create(const skald_sampling* sampling, skald_sampler** sampler,
+                                               skald_error* error);
+SKALD_C_PUBLIC void skald_sampler_free(skald_sampler* sampler);
+/** Draws the token at `position` of its sequence from logits [floats], and counts it for penalties (skald::Sample). */
+SKALD_C_PUBLIC skald_code skald_sample(skald_sampler* sampler, const float* logits, size_t floats, uint64_t position,
+                                       int32_t* id, skald_error* error);
+/** Counts a token for penalties that was not drawn here, of a prompt say. */
+SKALD_C_PUBLIC skald_code skald_sampler_observe(skald_sampler* sampler, int32_t id, skald_error* error);
+
+/* --- Snapshots --------------------------------------------------------------------------------------------------- */
+
+/** Writes a cache of `model` to `buffer` (skald::SaveSnapshot). `*bytes` is its length; nothing is written where that
+ * is more than `capacity`, so that a call with 0 tells it. The first call reads the model's files once. */
+SKALD_C_PUBLIC skald_code skald_cache_save(const skald_cache* cache, const skald_model* model, void* buffer,
+                                           size_t capacity, size_t* bytes, skald_error* error);
+/** Makes a cache of a snapshot of the same model, in blocks of `pool` (skald::LoadSnapshot). */
+SKALD_C_PUBLIC skald_code skald_cache_load(const void* snapshot, size_t bytes, const skald_model* model,
+                                           skald_pool* pool, skald_cache** cache, skald_error* error);
+
+/* --- Conversations ----------------------------------------------------------------------------------------------- */
+
+/** A chat as turns (skald::Conversation). */
+typedef struct skald_conversation skald_conversation;
+
+/** How a conversation is held. */
+typedef struct skald_conversation_options {
+  size_t size;
+  const char* system;             /**< the system's message; NULL: none */
+  const skald_sampling* sampling; /**< NULL: as the model's publisher advises */
+  size_t max_tokens;              /**< of an answer; 0: the model ends it, or the context */
+  uint32_t threads;               /**< that compute; 0: as many as the machine has */
+  const skald_runtime* runtime;   /**< NULL: as suits the model */
+} skald_conversation_options;
+
+SKALD_C_PUBLIC void skald_conversation_options_init(skald_conversation_options* options);
+
+SKALD_C_PUBLIC skald_code skald_conversation_create(const skald_model* model, const skald_conversation_options* options,
+                                                    skald_conversation** conversation, skald_error* error);
+SKALD_C_PUBLIC void skald_conversation_free(skald_conversation* conversation);
+
+/** Gets a piece of an answer as it comes; 0 ends the answer. */
+typedef int (*skald_piece_sink)(const char* piece, size_t bytes, void* user);
+
+/** Adds a message and the answer to it, whose pieces go to `sink`, which may be NULL. */
+SKALD_C_PUBLIC skald_code skald_conversation_say(skald_conversation* conversation, const char* message, size_t bytes,
+                                                 skald_piece_sink sink, void* user, skald_error* error);
+/** The last answer, with a 0 after its `*bytes` bytes (`bytes` may be NULL); "" before the first. Valid until the next
+ * call with the conversation. */
+SKALD_C_PUBLIC const char* skald_conversation_answer(const skald_conversation* conversation, size_t* bytes);
+/** Takes back the last turns. */
+SKALD_C_PUBLIC skald_code skald_conversation_take_back(skald_conversation* conversation, size_t turns,
+                                                       skald_error* error);
+/** Makes a second conversation with the same past. Both are used by one thread at a time. */
+SKALD_C_PUBLIC skald_code skald_conversation_fork(const skald_conversation* conversation, skald_conversation** fork,
+                                                  skald_error* error);
+/** The tokens of the conversation. */
+SKALD_C_PUBLIC uint32_t skald_conversation_size(const skald_conversation* conversation);
 
 #ifdef __cplusplus
-}  // extern "C"
+}
 #endif
 
-#endif  // SKALD_C_SKALD_H_
+#endif /* SKALD_C_SKALD_H_ */

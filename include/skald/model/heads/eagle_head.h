@@ -15,8 +15,8 @@
 
 namespace skald {
 
-/// Whether there is such a head: in a folder, by its config.json (one layer, and a vocabulary of drafts), or in a GGUF
-/// file (architecture "eagle3"). False for what cannot be read.
+/// Whether `path` has such a head: a folder, by its config.json (one layer, and a vocabulary of drafts), or a GGUF file
+/// (architecture "eagle3"). False for what cannot be read.
 bool HasEagleHead(const std::filesystem::path& path);
 
 /// Loads the head in a folder (config.json and safetensors) or a GGUF file for `model`, which must outlive it. Where

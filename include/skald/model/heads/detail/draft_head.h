@@ -83,7 +83,7 @@ inline constexpr HeadForm kHeadForms[] = {
      .final_norm = "final_layernorm",
      .hidden_first = true}};
 
-// What a head in a checkpoint is called there.
+// The names that a checkpoint has for its head.
 struct HeadNames {
   HeadForm form;
   TensorNames names;
