@@ -6,9 +6,9 @@
  *
  * Rules. Functions that can fail return a skald_code and fill in `error`, which may be NULL; results are written only
  * on success, unless the comment says otherwise. No exception leaves a function, nothing aborts on bad input, and NULL
- * for a handle or a result is SKALD_INVALID_ARGUMENT; the functions that free take NULL. Texts are UTF-8: with a length,
- * or up to a 0 where none is given. A handle is used by one thread at a time, but for skald_model and skald_pool,
- * which any number of threads may use. Handles may be freed in any order: what is still needed lives on.
+ * for a handle or a result is SKALD_INVALID_ARGUMENT; the functions that free take NULL. Texts are UTF-8: with a
+ * length, or up to a 0 where none is given. A handle is used by one thread at a time, but for skald_model and
+ * skald_pool, which any number of threads may use. Handles may be freed in any order: what is still needed lives on.
  *
  * Versions. Structs of options begin with their size, which their init function sets: programs compiled against an
  * older header run with a newer library of the same SKALD_C_API. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HeadDrafter: guesses with a head that reads the model's residual stream (model/heads/draft_head.h). The head computes each
-// token of a text once, from the model's rows. Its guesses after the first are made from rows of its own, as in
+// HeadDrafter: guesses with a head that reads the model's residual stream (model/heads/draft_head.h). The head computes
+// each token of a text once, from the model's rows. Its guesses after the first are made from rows of its own, as in
 // DeepSeek-V3 (arXiv:2412.19437), and are forgotten once the model has computed them. They are drawn as the text's own
 // tokens are, as those of DraftModel.
 

@@ -22,7 +22,7 @@ bool HasEagleHead(const std::filesystem::path& path);
 /// Loads the head in a folder (config.json and safetensors) or a GGUF file for `model`, which must outlive it. Where
 /// config.json names no places (eagle_aux_hidden_state_layer_ids), they are the input of the third layer, of the middle
 /// one and of the third last. A head without an embedding or an output head of its own uses the model's. Errors name
-/// the file: kNotFound where there is no such head, kInvalidArgument for one of another model, kUnsupported for a model
+/// the file: kNotFound if it has no such head, kInvalidArgument for one of another model, kUnsupported for a model
 /// that ranks compute; else those of LoadWeights.
 Result<DraftHead> LoadEagleHead(const std::filesystem::path& path, const AnyModel& model,
                                 const LoadOptions& options = {});
