@@ -219,6 +219,7 @@ TEST_CASE("Olmo 3 with windows, and YaRN where there is none, agrees with Huggin
   CheckAny("olmo3", kInexactAngles);
 }
 TEST_CASE("OLMoE agrees with Hugging Face") { CheckAny("olmoe"); }
+TEST_CASE("MiMo agrees with Hugging Face") { CheckAny("mimo"); }
 TEST_CASE("Qwen 2 with experts and a shared one agrees with Hugging Face") { CheckAny("qwen2_moe"); }
 TEST_CASE("the text of Qwen3-VL agrees with Hugging Face") { CheckAny("qwen3_vl"); }
 TEST_CASE("Ministral 3 with queries that grow agrees with Hugging Face") { CheckAny("ministral3", kInexactAngles); }

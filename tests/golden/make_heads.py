@@ -31,7 +31,7 @@ MIMO = {"layers": "model.mtp_layers.0.", "embedding_norm": "model.mtp_layers.0.t
         "hidden_norm": "model.mtp_layers.0.hidden_layernorm", "projection": "model.mtp_layers.0.input_proj",
         "norm": "model.mtp_layers.0.final_layernorm"}
 FAMILIES = {"glm4_moe": LAYER, "deepseek_v3": LAYER, "qwen3_next": APART, "qwen3_5": APART, "nemotron_h_moe": NEMOTRON,
-            "qwen2": MIMO}
+            "mimo": MIMO}
 
 
 class Head(torch.nn.Module):
@@ -90,10 +90,19 @@ def tensors_of(head, model, names):
     return named
 
 
+def config_of(folder):
+    """That of the library, which has MiMo as the Qwen 2 that it is but for the head."""
+    values = json.loads((folder / "config.json").read_text())
+    if values["model_type"] != "mimo":
+        return transformers.AutoConfig.from_pretrained(folder)
+    return transformers.AutoConfig.for_model("qwen2", **{name: value for name, value in values.items()
+                                                         if name != "model_type"})
+
+
 @torch.no_grad()
 def record(folder, family, names):
     into = folder / family
-    config = transformers.AutoConfig.from_pretrained(into)
+    config = config_of(into)
     config._attn_implementation = config._experts_implementation = "eager"
     whole = transformers.AutoModelForCausalLM.from_pretrained(into, config=config, dtype=torch.float32).eval()
     model = whole.model

@@ -74,6 +74,8 @@ FAMILIES = {
                         routed_scaling_factor=1.5, partial_rotary_factor=0.4),
     # The layers of Llama under the names of InternLM's own code.
     "internlm2": dict(WITHOUT_HEAD_DIM),
+    # Qwen 2, beside a head that make_heads.py makes.
+    "mimo": dict(WITHOUT_HEAD_DIM),
     "hunyuan_v1_dense": dict(SMALL, rope_parameters=dict(rope_type="dynamic", rope_theta=5000.0, alpha=20.0, factor=1.0)),
     "hunyuan_v1_moe": dict(SMALL, intermediate_size=36, num_experts=7, moe_topk=3),
     # Its text alone, beside an encoder of images that is passed over.
@@ -89,7 +91,8 @@ PUBLISHED = {"bailing_moe": ("sarvam_moe", dict(score_function="sigmoid", moe_ro
                                                 use_bias=False),
                              dict(n_routed_experts="num_experts", n_shared_experts="num_shared_experts",
                                   attention_bias="use_qkv_bias")),
-             "internlm2": ("llama", {}, dict(attention_bias="bias"))}
+             "internlm2": ("llama", {}, dict(attention_bias="bias")),
+             "mimo": ("qwen2", dict(attention_bias=True, num_nextn_predict_layers=1), {})}
 INTERNLM2 = {"embed_tokens": "tok_embeddings", "input_layernorm": "attention_norm", "lm_head": "output",
              "post_attention_layernorm": "ffn_norm", "self_attn.o_proj": "attention.wo", "mlp.gate_proj": "feed_forward.w1",
              "mlp.up_proj": "feed_forward.w3", "mlp.down_proj": "feed_forward.w2"}
