@@ -138,7 +138,7 @@ TEST_CASE("heads of EAGLE-3 in GGUF files compute what those in folders do") {
     const auto head = LoadEagleHead(file, model, {.dtype = DType::kF32});
     REQUIRE_MESSAGE(head, head.error().message);
     CheckHead(model, *head, family, "eagle3/golden.safetensors");
-    const AnyModel other = *LoadAnyModel(GoldenPath("qwen3"));
+    const AnyModel other = *LoadAnyModel(GoldenPath("mimo"));
     CheckError(LoadEagleHead(file, other), ErrorCode::kInvalidArgument, "a vocabulary of 2");
   }
 }

@@ -32,6 +32,7 @@ namespace skald::internal {
 
 inline constexpr std::string_view kEagleArchitecture = "eagle3";
 inline constexpr size_t kMostEaglePlaces = 64;  // published heads have 3
+inline constexpr double kMostTokens = 1 << 30;  // of a vocabulary
 
 struct EagleConfig {
   ModelSpec layer;  // a model of the layer alone, as Llama has it
@@ -74,8 +75,10 @@ inline Result<EagleConfig> ReadEagleFolder(const std::filesystem::path& folder) 
   return config;
 }
 
-// `vocab_size` is the model's: the file may have no embedding.
+// `vocab_size` is the model's, if the file has neither an embedding nor says it.
 inline Result<EagleConfig> ReadEagleGguf(const GgufFile& file, int vocab_size) {
+  const auto said = file.metadata().Number(Concat({kEagleArchitecture, ".vocab_size"}));
+  if (said && *said > 0 && *said <= kMostTokens) vocab_size = static_cast<int>(*said);
   constexpr std::string_view kOwn[] = {"target_layers", "target_hidden_size", "norm_before_residual", "norm_before_fc"};
   SKALD_ASSIGN(auto models, ModelsOf(file, {kEagleArchitecture, "llama", kOwn, vocab_size}));
   const GgufMetadata& metadata = file.metadata();

@@ -120,23 +120,22 @@ inline EagleNames EagleNamesOf(const Checkpoint& checkpoint) {
                                .head = "output.",
                                .embedding = "token_embd.weight",
                                .final_norm = "output_norm.",
+                               .layers = "blk.",
                                .renamings = kEagleGgufNames};
-    EagleNames all = {names, names};
-    all.layer.body = "blk.0.";
-    return all;
+    return {names, names};
   }
-  const TensorNames names = {.body = "", .head = "lm_head.", .renamings = kEagleFolderNames};
+  const TensorNames names = {.body = "", .head = "lm_head.", .layers = "", .renamings = kEagleFolderNames};
   EagleNames all = {names, names};
   all.layer.body = checkpoint.Find("layers.0.hidden_norm.weight") != nullptr ? "layers.0." : "midlayer.";
   return all;
 }
 
-// Loads parameters, of whose names `names.body` is the whole beginning.
+// Loads parameters. Where layers have no numbers, `names.body` is the whole beginning of their names.
 inline Result<void> FillPart(const Checkpoint& checkpoint, const TensorNames& names, std::vector<Parameter> parameters,
                              const LoadOptions& options) {
   LoadPlan plan(checkpoint, names, options.dtype, WeightPackersOf<AllWeights>());
   for (Parameter& parameter : parameters) {
-    parameter.layer.reset();  // `body` says it
+    if (names.layers.empty()) parameter.layer.reset();
     plan.Add(parameter);
   }
   SKALD_TRY(plan.Check(/*is_part=*/true));
