@@ -19,6 +19,12 @@ struct WorkState {
   std::atomic<bool> is_done = false, is_abandoned = false;
 };
 
+// Other than a prompt's, the longest text is the model's own.
+ApiError ErrorOf(const Error& error) {
+  if (error.code != skald::ErrorCode::kOutOfRange) return ApiErrorOf(error);
+  return {400, error.message + "; 'truncate' chooses another treatment", {}, "context_length_exceeded"};
+}
+
 class EncoderExchange final : public Exchange {
  public:
   EncoderExchange(const Call& call, std::shared_ptr<EncoderWork> work, std::shared_ptr<WorkState> state,
@@ -38,7 +44,7 @@ class EncoderExchange final : public Exchange {
 
   HttpPiece Next() override {
     if (!state_->is_done) return {};
-    if (work_->error) return Fail(ApiErrorOf(*work_->error));
+    if (work_->error) return Fail(ErrorOf(*work_->error));
     if (!tenant_.empty()) metrics_.CountTokensOf(tenant_, TokensOf(*work_), 0);
     try {
       HttpHead head;
