@@ -13,6 +13,8 @@
 //                          kernels by themselves and values of bfloat16, which need Highway
 //   skald/model/load_adapter.h
 //                          adapters (LoRA) from files, which need libcrypto
+//   skald/model/control_vector.h
+//                          control vectors from files
 //   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config
 //   skald/families/gguf_config.h, skald/families/config/config_text.h
 //                          what a GGUF file is, and Configs as text: for tools that look into files

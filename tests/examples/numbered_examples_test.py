@@ -150,6 +150,17 @@ class NumberedExamples(unittest.TestCase):
         self.assertEqual(set(pieces[decided:]), {pieces[-1]})
         self.assertNotEqual(pieces[decided - 1], pieces[-1])
 
+    def test_causal_tracing(self):
+        lines = self.output("15_causal_tracing").splitlines()
+        first, second = re.fullmatch(r"first: (.*), second: (.*)", lines[0]).groups()
+        self.assertNotEqual(first, second)
+        tokens = lines[1].split()
+        rows = [[int(share) for share in re.findall(r"(-?\d+)%", line)] for line in lines[2:]]
+        self.assertEqual([len(row) for row in rows], [len(tokens)] * 8)
+        # In front of the model all is in the word that differs, and in the end all that matters is in the last one.
+        self.assertEqual(sorted(rows[0]), [0] * (len(tokens) - 1) + [100])
+        self.assertGreater(rows[-1][-1], 50)
+
     def start_redis(self):
         """Starts a redis-server that ends with the test, and returns its port."""
         if not shutil.which("redis-server"):
