@@ -96,6 +96,8 @@ TEST_CASE("encoders embed as the originals do, and alone as together") {
   CheckEmbeddings("gemma3_text", EncoderKind::kEncoder);
   CheckEmbeddings("t5", EncoderKind::kEncoder);
   CheckEmbeddings("jina_bert", EncoderKind::kEncoder);
+  CheckEmbeddings("gte", EncoderKind::kEncoder);
+  CheckEmbeddings("distilbert", EncoderKind::kEncoder);
   CheckEmbeddings("qwen3", EncoderKind::kDecoder);
 }
 

@@ -34,7 +34,8 @@ struct LanguageModel {
 
 /// Opens the model at `path`: a folder of Hugging Face, a GGUF file or a packed file. Each file is opened once, text
 /// before weights, so that a model without a usable tokenizer is refused at once; LoadAnyModel opens such a model for
-/// token ids alone. Errors, which name the path: those of IdentifyModel, OpenModelText and LoadAnyModel.
+/// token ids alone. Errors, which name the path: those of IdentifyModel, OpenModelText and LoadAnyModel, and
+/// kUnsupported for an encoder.
 Result<LanguageModel> OpenModel(const std::filesystem::path& path, const OpenOptions& options = {});
 
 /// The same of a model that IdentifyModel has opened.

@@ -28,6 +28,7 @@
 #include "skald/families/gpt_neox/detail/family.h"
 #include "skald/families/gpt_oss/detail/family.h"
 #include "skald/families/granite4/detail/family.h"
+#include "skald/families/gte/detail/family.h"
 #include "skald/families/hunyuan/detail/family.h"
 #include "skald/families/internlm2/detail/family.h"
 #include "skald/families/lfm2/detail/family.h"
@@ -73,7 +74,7 @@ using FamilyRows =
              Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow, FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row,
              DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row, CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row,
              Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row, BertRow,
-             MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, T5EncoderRow>;
+             MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow, T5EncoderRow>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

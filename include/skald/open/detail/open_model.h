@@ -12,6 +12,7 @@
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
+#include "skald/layers/model_spec.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/load.h"
 
@@ -24,6 +25,9 @@ SKALD_INLINE Result<LanguageModel> OpenModel(const std::filesystem::path& path, 
 
 SKALD_INLINE Result<LanguageModel> OpenModel(const ModelInfo& info, const OpenOptions& options) {
   return NoThrow(PathText(info.model.path()), [&]() -> Result<LanguageModel> {
+    if (SeesBothWays(info.spec)) {
+      return Fail(ErrorCode::kUnsupported, PathText(info.model.path()) + ": is an encoder, which OpenEncoder opens");
+    }
     SKALD_ASSIGN(auto text, OpenModelText(info, options.text));
     LoadOptions load = options.load;
     load.dtype = options.weight_type.value_or(info.weight_type);

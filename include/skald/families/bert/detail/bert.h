@@ -67,6 +67,22 @@ inline DescribedModel ReadBert(const JsonFields& fields) {
   return {BertFamily::kModelType, BertSpec(ReadBertSizes(fields))};
 }
 
+// DistilBERT (arXiv:1910.01108) has no types of tokens, and names of its own.
+inline DescribedModel ReadDistilBert(const JsonFields& fields) {
+  BertSizes sizes = {.model_dim = fields.Size("dim"),
+                     .vocab_size = fields.Size("vocab_size"),
+                     .layers = fields.Integer("n_layers", 1, kMaxLayers),
+                     .heads = fields.Size("n_heads"),
+                     .feed_forward_dim = fields.Size("hidden_dim"),
+                     .positions = fields.Size("max_position_embeddings", 512)};
+  fields.Expect("activation", "gelu");
+  if (sizes.model_dim % sizes.heads != 0) {
+    fields.WrongValue("n_heads", sizes.heads, "a divisor of dim");
+    sizes.heads = 1;
+  }
+  return {"distilbert", BertSpec(sizes)};
+}
+
 // RoBERTa counts positions from the one after its padding.
 inline DescribedModel ReadRoberta(const JsonFields& fields, std::string_view model_type) {
   BertSizes sizes = ReadBertSizes(fields);

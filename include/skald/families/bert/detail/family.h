@@ -54,6 +54,17 @@ inline constexpr Renaming kJinaBertNames[] = {{"embedding_norm.", "embeddings.La
                                               {"mlp.down_proj.", "mlp.wo."},
                                               {"post_feedforward_layernorm.", "mlp.layernorm."}};
 
+inline constexpr Renaming kDistilBertNames[] = {{"embedding_norm.", "embeddings.LayerNorm."},
+                                                {"position_embedding.", "embeddings.position_embeddings."},
+                                                {"self_attn.q_proj.", "attention.q_lin."},
+                                                {"self_attn.k_proj.", "attention.k_lin."},
+                                                {"self_attn.v_proj.", "attention.v_lin."},
+                                                {"self_attn.o_proj.", "attention.out_lin."},
+                                                {"post_attention_layernorm.", "sa_layer_norm."},
+                                                {"mlp.up_proj.", "ffn.lin1."},
+                                                {"mlp.down_proj.", "ffn.lin2."},
+                                                {"post_feedforward_layernorm.", "output_layer_norm."}};
+
 inline constexpr Renaming kBertGgufNames[] = {{"position_embedding.", "position_embd."},
                                               {"type_embedding.", "token_types."},
                                               {"post_attention_layernorm.", "attn_output_norm."},
@@ -61,8 +72,9 @@ inline constexpr Renaming kBertGgufNames[] = {{"position_embedding.", "position_
 
 // Heads of pre-training and of tasks.
 inline constexpr std::string_view kBertHeads[] = {
-    "pooler.",     "bert.pooler.", "roberta.pooler.", "cls.",           "lm_head.",
-    "classifier.", "qa_outputs.",  "colbert_linear.", "sparse_linear.", "linear."};
+    "pooler.",          "bert.pooler.",      "roberta.pooler.",  "cls.",           "lm_head.",
+    "classifier.",      "qa_outputs.",       "colbert_linear.",  "sparse_linear.", "linear.",
+    "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "pre_classifier."};
 
 constexpr TensorNames BertTensors(std::string_view body, std::span<const Renaming> names, std::string_view mark) {
   return {.body = body,
@@ -76,7 +88,16 @@ constexpr TensorNames BertTensors(std::string_view body, std::span<const Renamin
 
 inline constexpr std::string_view kBertMark = "attention.output.LayerNorm.weight";
 inline constexpr std::string_view kOldBertMark = "attention.output.LayerNorm.gamma";
-inline constexpr TensorNames kBertTensors[] = {BertTensors("", kJinaBertNames, "mlp.gated_layers.weight"),
+constexpr TensorNames DistilBertTensors(std::string_view body) {
+  TensorNames names = BertTensors(body, kDistilBertNames, "sa_layer_norm.weight");
+  names.head = "vocab_projector.";
+  names.layers = "transformer.layer.";
+  return names;
+}
+
+inline constexpr TensorNames kBertTensors[] = {DistilBertTensors(""),
+                                               DistilBertTensors("distilbert."),
+                                               BertTensors("", kJinaBertNames, "mlp.gated_layers.weight"),
                                                BertTensors("bert.", kJinaBertNames, "mlp.gated_layers.weight"),
                                                BertTensors("", kBertNames, kBertMark),
                                                BertTensors("bert.", kBertNames, kBertMark),
@@ -86,7 +107,10 @@ inline constexpr TensorNames kBertTensors[] = {BertTensors("", kJinaBertNames, "
 
 inline constexpr PassedFields kBertPassedJson[] = {
     {"how the model is trained", "",
-     "attention_probs_dropout_prob hidden_dropout_prob gradient_checkpointing cls_dropout pooler_dropout"},
+     "attention_probs_dropout_prob hidden_dropout_prob gradient_checkpointing cls_dropout pooler_dropout qa_dropout "
+     "seq_classif_dropout"},
+    {"how learned positions began", "", "sinusoidal_pos_embds"},
+    {"of the head that predicts words", "", "tie_weights_"},
     {"of a layer that embeddings and pairs do not use, or that is read with it", "",
      "emb_pooler pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
      "directionality"},
@@ -101,6 +125,7 @@ inline DescribedModel ReadCamembert(const JsonFields& fields) { return ReadRober
 inline constexpr ModelType kBertTypes[] = {{.name = BertFamily::kModelType, .read = ReadOne<ReadBert>},
                                            {.name = "xlm-roberta", .read = ReadOne<ReadXlmRoberta>},
                                            {.name = "roberta", .read = ReadOne<ReadPlainRoberta>},
+                                           {.name = "distilbert", .read = ReadOne<ReadDistilBert>},
                                            {.name = "camembert", .read = ReadOne<ReadCamembert>}};
 
 inline constexpr GgufArchitecture kBertArchitectures[] = {
@@ -109,7 +134,7 @@ inline constexpr GgufArchitecture kBertArchitectures[] = {
 
 struct BertRow {
   static constexpr FamilyRow kRow = {
-      .name = "BERT, RoBERTa, XLM-RoBERTa, JinaBERT v2 (encoders)",
+      .name = "BERT, DistilBERT, RoBERTa, XLM-RoBERTa, JinaBERT v2 (encoders)",
       .special = "attention both ways, learned positions, norms of the stream after layers",
       .model_types = kBertTypes,
       .architectures = kBertArchitectures,

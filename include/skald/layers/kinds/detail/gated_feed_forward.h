@@ -14,7 +14,11 @@ namespace skald::internal {
 
 SKALD_INLINE void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns, bool gate_up_bias,
                                        bool down_bias, size_t model_dim, ParameterList& list) {
-  list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", columns}, {"mlp.up_proj.weight", columns}});
+  const size_t width =
+      columns.size;  // where files have both in one tensor in an order of their own, up rows come first
+  list.AddMatrix(weights.gate_up, model_dim,
+                 {{"mlp.gate_proj.weight", columns, 0, {}, {width, 2 * width}},
+                  {"mlp.up_proj.weight", columns, 0, {}, {0, 2 * width}}});
   list.AddMatrix(weights.down, columns, {{"mlp.down_proj.weight", model_dim}});
   if (gate_up_bias) {
     list.AddVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", columns}, {"mlp.up_proj.bias", columns}});
