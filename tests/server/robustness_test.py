@@ -15,8 +15,8 @@ import unittest
 from running_server import RunningServer, adapters, temporary_folder
 
 PROGRAM = sys.argv[1]
-POSTS = ["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/messages",
-         "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/completion", "/infill", "/apply-template", "/api/chat",
+POSTS = ["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/rerank", "/embed",
+         "/embedding", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/completion", "/infill", "/apply-template", "/api/chat",
          "/api/generate", "/api/embed", "/api/embeddings", "/api/show", "/api/pull"]
 CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 4}
 

@@ -78,7 +78,7 @@ void CheckCases(const Tokenizer& tokenizer, const std::string& name) {
 }
 
 TEST_CASE("Encoders read the ids and type ids of Hugging Face's libraries, from each kind of file") {
-  for (const std::string name : {"bert_uncased", "bert_cased", "xlm_roberta", "t5", "roberta"}) {
+  for (const std::string name : {"bert_uncased", "bert_cased", "mpnet", "xlm_roberta", "t5", "roberta"}) {
     CAPTURE(name);
     CheckCases(LoadTokenizer(DataPath(name)), name);  // a list of pieces alone, but for the last
   }
@@ -228,8 +228,8 @@ TEST_CASE("Files of encoders that cannot be are named") {
   CheckError(Tokenizer::Load(vocabulary), ErrorCode::kDataLoss, "line 1 is no UTF-8");
   WriteText(vocabulary, "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\na\r\n");  // of two lines the last counts
   CHECK(EncodeInput(LoadTokenizer(folder.path()), "A a")->ids == Ids{2, 6, 6, 3});
-  WriteText(config, R"({"tokenizer_class": "MPNetTokenizer"})");
-  CheckError(Tokenizer::Load(vocabulary), ErrorCode::kUnsupported, "MPNetTokenizer");
+  WriteText(config, R"({"tokenizer_class": "RoFormerTokenizer"})");
+  CheckError(Tokenizer::Load(vocabulary), ErrorCode::kUnsupported, "RoFormerTokenizer");
   WriteText(config, R"({"do_lower_case": 1})");
   CheckError(Tokenizer::Load(vocabulary), ErrorCode::kDataLoss, "do_lower_case");
   std::filesystem::remove(config);
@@ -241,6 +241,9 @@ TEST_CASE("Files of encoders that cannot be are named") {
   CheckError(Tokenizer::Load(folder.path() / "spiece.model"), ErrorCode::kDataLoss, "spiece.model");
   WriteText(folder.path() / "sentencepiece.bpe.model", pieces);
   CheckError(Tokenizer::Load(folder.path() / "sentencepiece.bpe.model"), ErrorCode::kDataLoss, "<pad>");
+  WriteText(folder.path() / "config.json", R"({"model_type": "camembert"})");
+  CheckError(Tokenizer::Load(folder.path() / "sentencepiece.bpe.model"), ErrorCode::kUnsupported, "CamembertTokenizer");
+  std::filesystem::remove(folder.path() / "config.json");
   WriteText(folder.path() / "spiece.model", ReadBytes(TokenizerPath("mistral_style")));
   CheckError(Tokenizer::Load(folder.path() / "spiece.model"), ErrorCode::kUnsupported, "merges");
 }

@@ -40,6 +40,15 @@ inline Result<TokenizerConfig> ConfigBeside(const std::filesystem::path& file) {
   return config;
 }
 
+// Old folders have no tokenizer_config.json, or one without a class: then the model's type tells it.
+inline Result<void> FindTokenizerClass(const std::filesystem::path& file, TokenizerConfig& config) {
+  const std::filesystem::path beside = file.parent_path() / "config.json";
+  if (config.tokenizer_class || !internal::Exists(beside)) return {};
+  SKALD_ASSIGN(const auto text, ReadSmallFile(beside, kMaxTokenizerFile));
+  config.tokenizer_class = ClassOfModelType(text);
+  return {};
+}
+
 // Older folders list the tokens that a model got later in a file of its own.
 inline Result<void> CheckNoAddedTokens(const std::filesystem::path& file) {
   const std::filesystem::path added = file.parent_path() / "added_tokens.json";
@@ -53,9 +62,12 @@ inline Result<EnginePointer> LoadEngine(const std::filesystem::path& file) {
   if (!bytes) {
     return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model or a tokenizer.json");
   }
-  SKALD_ASSIGN(const auto config, ConfigBeside(file));
+  SKALD_ASSIGN(auto config, ConfigBeside(file));
   const std::string name = PathText(file.filename());
-  if (IsEncoderFile(name)) SKALD_TRY(CheckNoAddedTokens(file));
+  if (IsEncoderFile(name)) {
+    SKALD_TRY(CheckNoAddedTokens(file));
+    SKALD_TRY(FindTokenizerClass(file, config));
+  }
   auto engine = IsEncoderFile(name) ? ParseEncoderFile(name, *bytes, config) : ParseEngine(*bytes, config);
   if (!engine) return Annotate(PathText(file), engine);
   return engine;

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the small tokenizers of encoders that the tests use, and writes what the original libraries make of texts.
 
-usage: train.py      needs tokenizers 0.23.3, transformers 5.24.0, sentencepiece 0.2.2
+usage: train.py      needs tokenizers 0.23.3, transformers 5.24.0, sentencepiece 0.2.3
 
 Reads ../corpus.txt (Genesis 1:1-10 in the King James version) and words of other languages below. Writes folders beside
-this file: bert_uncased and bert_cased (vocab.txt alone, as old models have it), xlm_roberta (sentencepiece.bpe.model
-alone), t5 (spiece.model alone), the same with a tokenizer.json alone, and roberta (merges of bytes, RobertaProcessing);
-and cases.json: texts, pairs and limits with ids and type ids. Training breaks ties at random: files and values belong
-together.
+this file: bert_uncased, bert_cased and mpnet (vocab.txt alone, as old models have it), xlm_roberta
+(sentencepiece.bpe.model alone), t5 (spiece.model alone), the same with a tokenizer.json alone, and roberta (merges of
+bytes, RobertaProcessing); and cases.json: texts, pairs and limits with ids and type ids. Training breaks ties
+at random: files and values belong together.
 """
 
 import json
@@ -18,7 +18,7 @@ import random
 import sentencepiece
 import tokenizers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import BertTokenizer, T5Tokenizer, XLMRobertaTokenizer
+from transformers import BertTokenizer, MPNetTokenizer, T5Tokenizer, XLMRobertaTokenizer
 
 HERE = pathlib.Path(__file__).parent
 MORE = ["\u00c9lan vital, na\u00efve fa\u00e7ade, \u00c5NGSTR\u00d6M, Stra\u00dfe, \u0130stanbul.",
@@ -61,6 +61,17 @@ def write_bert(name, lowercase):
     config = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase}
     (folder / "tokenizer_config.json").write_text(json.dumps(config) + "\n")
     return BertTokenizer.from_pretrained(folder)._tokenizer
+
+
+def write_mpnet():
+    """The pieces of bert_uncased with the special tokens of MPNet, and no word of its class but in config.json."""
+    folder = HERE / "mpnet"
+    folder.mkdir(exist_ok=True)
+    pieces = (HERE / "bert_uncased" / "vocab.txt").read_text().split("\n")
+    pieces[:5] = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
+    (folder / "vocab.txt").write_text("\n".join(pieces))
+    (folder / "config.json").write_text(json.dumps({"model_type": "mpnet"}) + "\n")
+    return MPNetTokenizer.from_pretrained(folder)._tokenizer
 
 
 def train_sentencepiece(path, **settings):
@@ -128,7 +139,8 @@ def cases_of(tokenizer):
 def main():
     assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
     uncased = write_bert("bert_uncased", True)
-    made = {"bert_uncased": uncased, "bert_cased": write_bert("bert_cased", False), "roberta": write_roberta()}
+    made = {"bert_uncased": uncased, "bert_cased": write_bert("bert_cased", False), "roberta": write_roberta(),
+            "mpnet": write_mpnet()}
     made["xlm_roberta"] = write_sentencepiece(
         "xlm_roberta", "sentencepiece.bpe.model", XLMRobertaTokenizer, {"tokenizer_class": "XLMRobertaTokenizer"})
     made["t5"] = write_sentencepiece(

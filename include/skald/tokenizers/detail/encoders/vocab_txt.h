@@ -58,22 +58,36 @@ inline Result<std::unordered_map<std::string_view, int32_t>> IdsOfLines(std::str
   return ids;
 }
 
+// The names of special pieces, where tokenizer_config.json does not say them, and how two texts are joined.
+struct VocabTxtForm {
+  std::string_view cls, sep, pad, mask;
+  FrameForm frame;
+  bool mask_takes_space;  // before it
+};
+inline constexpr VocabTxtForm kBertForm = {"[CLS]", "[SEP]", "[PAD]", "[MASK]", FrameForm::kBert, false};
+inline constexpr VocabTxtForm kMpnetForm = {"<s>", "</s>", "<pad>", "<mask>", FrameForm::kRoberta, true};
+
 // Returns the tokenizer step by step. Errors: kDataLoss for what is no list of word pieces or lacks those that every
 // text needs; kUnsupported for a tokenizer of another class. They continue a sentence about the file.
 inline Result<TokenizerSpec> ReadVocabTxt(std::string_view text, const TokenizerConfig& config) {
-  constexpr std::array<std::string_view, 3> kClasses = {"Bert", "DistilBert", "Electra"};
+  constexpr std::array<std::string_view, 4> kClasses = {"Bert", "DistilBert", "Electra", "MPNet"};
   SKALD_TRY(CheckTokenizerClass(config, kClasses));
+  const bool is_mpnet = config.tokenizer_class.value_or("").starts_with("MPNet");
+  const VocabTxtForm& form = is_mpnet ? kMpnetForm : kBertForm;
   SKALD_ASSIGN(const auto ids, IdsOfLines(text));
   TokenizerSpec spec;
   for (const auto& [piece, id] : ids) spec.vocabulary.Add(piece, id);
-  const auto add_special = [&](const std::string& name) -> std::optional<int32_t> {
+  const auto add_special = [&](const std::string& name, bool lstrip = false) -> std::optional<int32_t> {
     const auto found = ids.find(name);
     if (found == ids.end()) return std::nullopt;
-    spec.added_tokens.push_back({.content = name, .id = found->second, .special = true});
+    spec.added_tokens.push_back({.content = name, .id = found->second, .lstrip = lstrip, .special = true});
     return found->second;
   };
-  const std::string unk = config.unk.value_or("[UNK]"), cls_name = config.cls.value_or("[CLS]"),
-                    sep_name = config.sep.value_or("[SEP]");
+  const auto name_of = [](const std::optional<std::string>& given, std::string_view usual) {
+    return given.value_or(std::string(usual));
+  };
+  const std::string unk = name_of(config.unk, "[UNK]"), cls_name = name_of(config.cls, form.cls),
+                    sep_name = name_of(config.sep, form.sep);
   const std::optional<int32_t> unknown = add_special(unk), cls = add_special(cls_name), sep = add_special(sep_name);
   if (!unknown || !cls || !sep) {
     return Fail(ErrorCode::kDataLoss, Concat({"has no line with the piece ",
@@ -82,13 +96,13 @@ inline Result<TokenizerSpec> ReadVocabTxt(std::string_view text, const Tokenizer
                                                        : sep_name,
                                               ", expected the word pieces of a model of BERT's kind"}));
   }
-  add_special(config.pad.value_or("[PAD]"));
-  add_special(config.mask.value_or("[MASK]"));
+  add_special(name_of(config.pad, form.pad));
+  add_special(name_of(config.mask, form.mask), form.mask_takes_space);
   AddBertSteps({.lowercase = config.do_lower_case.value_or(true),
                 .handle_chinese_chars = config.tokenize_chinese_chars.value_or(true),
                 .strip_accents = config.strip_accents},
                unk, spec);
-  SetClassified(*cls, *sep, FrameForm::kBert, spec);
+  SetClassified(*cls, *sep, form.frame, spec);
   ApplyTokenizerConfig(config, spec);
   return spec;
 }

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/base/json/json_tree.h"
@@ -82,6 +83,21 @@ inline Result<TokenizerConfig> ReadTokenizerConfig(std::string_view text) {
   if (fields.Find("extra_ids") != nullptr) config.extra_ids = fields.Integer("extra_ids", 0, kMostExtraIds);
   if (error) return Failure(*error);
   return config;
+}
+
+// The class of tokenizer that models of a type in config.json have, where it is not the one that their file's name
+// tells.
+inline std::optional<std::string> ClassOfModelType(std::string_view config_json) {
+  constexpr std::pair<std::string_view, std::string_view> kClasses[] = {
+      {"mpnet", "MPNetTokenizer"}, {"camembert", "CamembertTokenizer"}, {"mbart", "MBartTokenizer"}};
+  nlohmann::json tree;
+  const JsonGuard guard(tree);
+  if (!ParseJson(config_json, tree).empty() || !tree.is_object()) return std::nullopt;
+  const auto type = tree.find("model_type");
+  for (const auto& [name, of_it] : kClasses) {
+    if (type != tree.end() && *type == name) return std::string(of_it);
+  }
+  return std::nullopt;
 }
 
 inline std::optional<int32_t> FindInSpec(const TokenizerSpec& spec, const std::optional<std::string>& name) {
