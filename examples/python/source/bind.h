@@ -24,6 +24,7 @@ void BindSampling(nb::module_& m);
 void BindCache(nb::module_& m);
 void BindModel(nb::module_& m);
 void BindForward(nb::module_& m);
+void BindRanks(nb::module_& m);
 void BindChat(nb::module_& m);
 void BindStore(nb::module_& m);
 void BindState(nb::module_& m);

@@ -21,6 +21,7 @@
 #include "bind.h"
 #include "errors.h"
 #include "objects.h"
+#include "ranks.h"
 #include "skald/cache/steps/batch.h"
 #include "skald/model/any_model.h"
 #include "skald/model/forward_options.h"
@@ -35,6 +36,9 @@ namespace {
 
 using Adapters = std::vector<std::shared_ptr<Adapter>>;
 using Wants = std::variant<Want, std::vector<Want>>;
+
+const AnyModel& ModelOf(const AnyModel& model) { return model; }
+const RankedModel& ModelOf(const Lead& lead) { return lead.value; }
 
 // The outputs of a batch, with their memory.
 struct Rows {
@@ -69,19 +73,22 @@ auto Compute(Computer& computer, Watching& watching, Call call) {
   return watching.Take(std::move(result));
 }
 
-Array<float> ForwardOne(const AnyModel& model, const std::shared_ptr<Cache>& cache, TokenIds tokens, Computer& computer,
+template <class Model>
+Array<float> ForwardOne(const Model& model, const std::shared_ptr<Cache>& cache, TokenIds tokens, Computer& computer,
                         uint32_t pass_tokens, const Hooks& hooks, const Adapters& adapters, bool writable) {
   const std::vector<int32_t> ids = tokens.Read();
   const OneUser computing = computer.Use(), changing = cache->Use();
   Watching watching;
   ForwardOptions options = OptionsOf(pass_tokens, adapters);
   options.hooks = watching.Watch(hooks);
-  const std::span<const float> logits = Compute(
-      computer, watching, [&](Workspace& workspace) { return model.Forward(cache->value, ids, workspace, options); });
+  const std::span<const float> logits = Compute(computer, watching, [&](Workspace& workspace) {
+    return ModelOf(model).Forward(cache->value, ids, workspace, options);
+  });
   return ArrayOf(const_cast<float*>(logits.data()), {logits.size()}, computer.Lend(), writable);
 }
 
-Rows ForwardBatch(const AnyModel& model, const Requests& requests, Computer& computer, uint32_t pass_tokens,
+template <class Model>
+Rows ForwardBatch(const Model& model, const Requests& requests, Computer& computer, uint32_t pass_tokens,
                   const Hooks& hooks, const Adapters& adapters, bool writable) {
   const OneUser computing = computer.Use();
   const std::vector<Requests::Request> kept = requests.requests;  // another thread may add to it
@@ -99,8 +106,8 @@ Rows ForwardBatch(const AnyModel& model, const Requests& requests, Computer& com
   Watching watching;
   ForwardOptions options = OptionsOf(pass_tokens, adapters);
   options.hooks = watching.Watch(hooks);
-  Outputs outputs =
-      Compute(computer, watching, [&](Workspace& workspace) { return model.Forward(batch, workspace, options); });
+  Outputs outputs = Compute(computer, watching,
+                            [&](Workspace& workspace) { return ModelOf(model).Forward(batch, workspace, options); });
   return {std::move(outputs), computer.Lend(), writable};
 }
 
@@ -138,6 +145,19 @@ void BindBatch(nb::module_& m) {
           "Appends `tokens` to the conversation in `cache`. `wants` is that of the last of them, or one for each.");
 }
 
+// `forward` of one conversation and of a batch.
+template <class Model>
+void BindForwards(nb::module_& m, const char* name) {
+  nb::borrow<nb::class_<Model>>(m.attr(name))
+      .def("forward", &ForwardOne<Model>, "cache"_a, "tokens"_a, "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
+           "hooks"_a = Hooks(), "adapters"_a = Adapters(), "writable"_a = false,
+           "Appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows; none if a hook "
+           "ended the step.")
+      .def("forward", &ForwardBatch<Model>, nb::arg("batch").lock(), "workspace"_a, nb::kw_only(),
+           "pass_tokens"_a = 512, "hooks"_a = Hooks(), "adapters"_a = Adapters(), "writable"_a = false,
+           Doc("AnyModel::Forward"));
+}
+
 }  // namespace
 
 void BindForward(nb::module_& m) {
@@ -155,13 +175,9 @@ void BindForward(nb::module_& m) {
       .def_prop_ro(
           "stopped", [](const Rows& self) { return self.outputs.stopped(); }, Doc("Outputs::stopped"))
       .def("__getitem__", &Rows::At, "index"_a);
+  BindForwards<AnyModel>(m, "Model");
+  BindForwards<Lead>(m, "RankedModel");
   nb::borrow<nb::class_<AnyModel>>(m.attr("Model"))
-      .def("forward", &ForwardOne, "cache"_a, "tokens"_a, "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
-           "hooks"_a = Hooks(), "adapters"_a = Adapters(), "writable"_a = false,
-           "Appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows; none if a hook "
-           "ended the step.")
-      .def("forward", &ForwardBatch, nb::arg("batch").lock(), "workspace"_a, nb::kw_only(), "pass_tokens"_a = 512,
-           "hooks"_a = Hooks(), "adapters"_a = Adapters(), "writable"_a = false, Doc("AnyModel::Forward"))
       .def("logits", &LogitsOf, nb::arg("residual").noconvert(), "workspace"_a, Doc("AnyModel::Logits"));
 }
 

@@ -17,6 +17,7 @@
 
 #include "bind.h"
 #include "errors.h"
+#include "ranks.h"
 #include "skald/families/spec_json.h"
 #include "skald/layers/model_spec.h"
 #include "skald/model/any_model.h"
@@ -111,11 +112,14 @@ void BindModel(nb::module_& m) {
           Doc("Adapter::digest"));
   m.def(
       "load_model",
-      [](const std::filesystem::path& path, DType weight_type, unsigned threads) {
+      [](const std::filesystem::path& path, DType weight_type, unsigned threads, const Ranks* ranks) {
+        LoadOptions options = LoadOptionsOf(weight_type, threads);
+        if (ranks != nullptr) options.share = ranks->share();
         nb::gil_scoped_release release;
-        return std::make_shared<AnyModel>(Take(LoadAnyModel(path, LoadOptionsOf(weight_type, threads))));
+        return std::make_shared<AnyModel>(Take(LoadAnyModel(path, options)));
       },
-      "path"_a, nb::kw_only(), "weight_type"_a = DType::kBF16, "threads"_a = 0, Doc("LoadAnyModel"));
+      "path"_a, nb::kw_only(), "weight_type"_a = DType::kBF16, "threads"_a = 0, "ranks"_a = nb::none(),
+      Doc("LoadAnyModel"));
   BindOpened(m);
 }
 

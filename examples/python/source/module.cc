@@ -42,6 +42,7 @@ NB_MODULE(_skald, m) {
   python::BindSampling(m);
   python::BindCache(m);
   python::BindModel(m);
+  python::BindRanks(m);
   python::BindForward(m);
   python::BindChat(m);
   python::BindStore(m);
