@@ -13,7 +13,7 @@
 #   tidy       clang-tidy with the checks of .clang-tidy; needs clang-tidy 14
 #   newcomers  three newcomers on clean clones, with README's words alone; the seconds to their first success
 #   systems    both commands of README on minimal systems; needs root and debootstrap
-#   python     the Python module is installed into a clean environment and tested; C and Go use the C interface
+#   python     the Python module is installed into a clean environment and tested
 #   peers      the same files and tokens in the llama.cpp of this machine, whose libraries SKALD_LLAMA_CPP names
 #   cross      programs for macOS, Windows and musl are compiled, and run where this machine can: Zig, MinGW-w64, Wine, qemu
 #
@@ -61,9 +61,6 @@ python() {
   python3 -m venv "$found/python"
   "$found/python/bin/pip" install --quiet ./examples/python pytest hypothesis mypy nbclient ipykernel matplotlib
   "$found/python/bin/python" -m pytest -q examples/python/tests
-  cmake --preset release -B "$found/c" -DSKALD_C=ON
-  cmake --build "$found/c" --parallel "$jobs" --target skald_c skald_c_test
-  ctest --test-dir "$found/c" --output-on-failure --tests-regex '^c\.' "${ctest_arguments[@]}"
 }
 
 fuzz() {
