@@ -120,6 +120,7 @@ class PassStates {
   void Prepare() {
     for (const auto& [block, bytes] : last_blocks_) std::memset(block, 0, bytes);
     const DistanceBias& bias = weights_.spec.distance_bias;
+    if (bias.heads == 0) return;
     const std::vector<float> slopes =
         bias.buckets == 0 ? AlibiSlopes(static_cast<size_t>(bias.heads)) : std::vector<float>();
     float* to = act_.distance_bias.data();
