@@ -27,9 +27,11 @@ MEAN, CLS, LAST, WEIGHTED = "mean", "cls", "lasttoken", "weightedmean"
 FAMILIES = {
     "bert": (dict(SMALL, type_vocab_size=2), None, [Pooling(32, MEAN), Normalize()]),
     "bert_reranker": (dict(SMALL, type_vocab_size=2, num_labels=1), "AutoModelForSequenceClassification", None),
-    "xlm_roberta": (dict(SMALL, type_vocab_size=1, pad_token_id=1), None,
+    "roberta": (dict(SMALL, type_vocab_size=1, pad_token_id=1), None, [Pooling(32, CLS)]),
+    "camembert": (dict(SMALL, type_vocab_size=1, pad_token_id=1), None, [Pooling(32, MEAN)]),
+    "xlm-roberta": (dict(SMALL, type_vocab_size=1, pad_token_id=1), None,
                     [Pooling(32, CLS), Dense(32, 24, bias=True, activation_function=torch.nn.Tanh()), Normalize()]),
-    "xlm_roberta_reranker": (dict(SMALL, type_vocab_size=1, pad_token_id=1, num_labels=1),
+    "xlm-roberta_reranker": (dict(SMALL, type_vocab_size=1, pad_token_id=1, num_labels=1),
                              "AutoModelForSequenceClassification", None),
     "modernbert": (dict(SMALL, num_hidden_layers=4, global_attn_every_n_layers=3, local_attention=16), None,
                    [Pooling(32, MEAN)]),
@@ -37,6 +39,9 @@ FAMILIES = {
                                  num_labels=1, classifier_pooling="mean"), "AutoModelForSequenceClassification", None),
     "nomic_bert": (dict(SMALL, type_vocab_size=2), None, [Pooling(32, MEAN), Normalize()]),
     "gte": (dict(SMALL, type_vocab_size=1, rope_parameters=dict(rope_type="default", rope_theta=5000.0)), None,
+            [Pooling(32, CLS), Normalize()]),
+    # GTE as its authors wrote config.json.
+    "new": (dict(SMALL, type_vocab_size=1, rope_parameters=dict(rope_type="default", rope_theta=5000.0)), None,
             [Pooling(32, CLS), Normalize()]),
     "distilbert": (dict(vocab_size=VOCABULARY, dim=32, hidden_dim=44, n_layers=2, n_heads=4, pad_token_id=0,
                         max_position_embeddings=160), None, [Pooling(32, MEAN)]),
@@ -100,7 +105,7 @@ class JinaBert(torch.nn.Module):
 
 
 def model_of(family, sizes, kind):
-    name = family.replace("_reranker", "").replace("xlm_roberta", "xlm-roberta").replace("jina_", "")
+    name = "gte" if family == "new" else family.replace("_reranker", "").replace("jina_", "")
     config = transformers.AutoConfig.for_model(name, **sizes)
     config._attn_implementation = "eager"
     torch.manual_seed(7)
@@ -165,6 +170,13 @@ def record(folder, family, sizes, kind, modules):
     into = folder / family
     model.save_pretrained(into)
     (into / "generation_config.json").unlink(missing_ok=True)
+    if family == "new":
+        config = json.loads((into / "config.json").read_text())
+        rope = config.pop("rope_parameters")["rope_theta"]
+        config.update(model_type="new", architectures=["NewModel"], rope_theta=rope, rope_scaling=None, pack_qkv=True,
+                      position_embedding_type="rope", layer_norm_type="layer_norm", unpad_inputs=False,
+                      use_memory_efficient_attention=False, logn_attention_scale=False, logn_attention_clip1=False)
+        (into / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     if modules is not None:
         save_modules(into, modules if isinstance(modules, list) else [modules])
     save_file(tensors, into / "golden.safetensors")

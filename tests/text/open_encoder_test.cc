@@ -88,7 +88,9 @@ void CheckEmbeddings(const std::string& family, EncoderKind kind) {
 
 TEST_CASE("encoders embed as the originals do, and alone as together") {
   CheckEmbeddings("bert", EncoderKind::kEncoder);
-  CheckEmbeddings("xlm_roberta", EncoderKind::kEncoder);
+  CheckEmbeddings("roberta", EncoderKind::kEncoder);
+  CheckEmbeddings("camembert", EncoderKind::kEncoder);
+  CheckEmbeddings("xlm-roberta", EncoderKind::kEncoder);
   CheckEmbeddings("mpnet", EncoderKind::kEncoder);
   CheckEmbeddings("modernbert", EncoderKind::kEncoder);
   CheckEmbeddings("nomic_bert", EncoderKind::kEncoder);
@@ -97,6 +99,7 @@ TEST_CASE("encoders embed as the originals do, and alone as together") {
   CheckEmbeddings("t5", EncoderKind::kEncoder);
   CheckEmbeddings("jina_bert", EncoderKind::kEncoder);
   CheckEmbeddings("gte", EncoderKind::kEncoder);
+  CheckEmbeddings("new", EncoderKind::kEncoder);
   CheckEmbeddings("distilbert", EncoderKind::kEncoder);
   CheckEmbeddings("qwen3", EncoderKind::kDecoder);
 }
@@ -121,7 +124,7 @@ void CheckScores(const std::string& family, EncoderKind kind = EncoderKind::kRer
 
 TEST_CASE("rerankers score as the originals do") {
   CheckScores("bert_reranker");
-  CheckScores("xlm_roberta_reranker");
+  CheckScores("xlm-roberta_reranker");
   CheckScores("modernbert_reranker");
   CheckScores("qwen3_reranker", EncoderKind::kDecoderReranker);
 }
