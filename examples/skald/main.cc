@@ -17,6 +17,7 @@
 #include "commands/chat.h"
 #include "commands/embed.h"
 #include "commands/generate.h"
+#include "commands/importance.h"
 #include "commands/inspect.h"
 #include "commands/models.h"
 #include "commands/pack.h"
@@ -56,6 +57,8 @@ Result<int> RunCommand(const Options& options) {
       return RunRank(options);
     case Command::kPack:
       return RunPack(options);
+    case Command::kImportance:
+      return RunImportance(options);
     case Command::kWriteGguf:
       return RunWriteGguf(options);
     case Command::kPull:

@@ -12,6 +12,7 @@
 #include "skald/cache/create.h"
 #include "skald/model/load_any.h"
 #include "skald/open/convert_model.h"
+#include "skald/open/measure_importance.h"
 #include "skald/open/model_info.h"
 #include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/writing/gguf_writer.h"
@@ -69,6 +70,61 @@ TEST_CASE("a model that GGUF files cannot say is refused by name, and nothing is
     CHECK(refused.error().message.find("cannot be written as GGUF files yet: ") != std::string::npos);
     CHECK_FALSE(std::filesystem::exists(file));
   }
+}
+
+TEST_CASE("the importance of columns is the sum of squares of what their matrix multiplies") {
+  const TemporaryFolder folder;
+  std::vector<int32_t> tokens;
+  for (int32_t i = 0; i < 50; ++i) tokens.push_back(i * 37 % 250);
+  for (const char* const family : {"llama", "mixtral"}) {
+    CAPTURE(family);
+    const auto file = folder.path() / "model.gguf";
+    REQUIRE(Convert(GoldenPath(family), file));
+    std::vector<ImportanceMatrix> measured;
+    for (const auto& path : {GoldenPath(family), file}) {
+      const auto info = IdentifyModel(path);
+      const auto model = LoadAnyModel(path, {.dtype = DType::kF32});
+      REQUIRE(model);
+      for (const uint32_t threads : {1, 2}) {
+        Workspace workspace = *CreateWorkspace({.threads = threads});
+        auto matrix = MeasureImportance(*info, *model, tokens, workspace, {.chunk_tokens = 20});
+        REQUIRE_MESSAGE(matrix, matrix.error().message);
+        CHECK(matrix->chunks == 2);
+        measured.push_back(std::move(*matrix));
+      }
+      // For comparison: what the layers read.
+      std::vector<double> squares;
+      const auto add = [&](HookRows& rows) {
+        squares.resize(rows.cols);
+        for (size_t row = 0; row < rows.rows(); ++row) {
+          for (size_t i = 0; i < rows.cols; ++i) squares[i] += double{rows.row(row)[i]} * double{rows.row(row)[i]};
+        }
+      };
+      Workspace workspace = *CreateWorkspace({.threads = 1});
+      for (const size_t begin : {0, 20}) {
+        KVCache cache = *CreateKVCache(model->layout());
+        REQUIRE(model->Forward(cache, std::span(tokens).subspan(begin, 20), workspace,
+                               {.hooks = {{"block.0.input", add}}}));
+      }
+      const std::vector<float>& sums = measured.back().tensors.at("blk.0.attn_k.weight").sums;
+      REQUIRE(sums.size() == squares.size());
+      for (size_t i = 0; i < sums.size(); ++i) CHECK(sums[i] == doctest::Approx(squares[i]).epsilon(1e-5));
+    }
+    for (const ImportanceMatrix& other : measured) {
+      REQUIRE(other.tensors.size() == measured.front().tensors.size());
+      for (const auto& [name, tensor] : measured.front().tensors) {
+        CAPTURE(name);
+        CHECK(other.tensors.at(name).sums == tensor.sums);
+        CHECK(other.tensors.at(name).counts == tensor.counts);
+      }
+    }
+  }
+  const auto info = IdentifyModel(GoldenPath("llama"));
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  const auto refused =
+      MeasureImportance(*info, *LoadAnyModel(GoldenPath("llama"), {}), tokens, workspace, {.chunk_tokens = 51});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("the text has 50 tokens, expected at least 51") != std::string::npos);
 }
 
 TEST_CASE("the demo model keeps its tokenizer") {

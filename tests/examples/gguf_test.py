@@ -216,6 +216,25 @@ class Gguf(TestCase):
         _, err = self.run_skald("quantize", self.folder / "q4_k_m.gguf", again, "--type", "q8_0")
         self.assertIn("tensors were quantised before (Q", err)
 
+    def test_an_importance_matrix_makes_few_bits_better(self):
+        text, matrix = self.folder / "text.txt", self.folder / "imatrix.gguf"
+        text.write_text("And it came to pass, that the king of Israel went out against the Philistines. " * 40)
+        out, _ = self.run_skald("imatrix", self.file, text, matrix, "--chunk-tokens", 128, "--chunks", 3)
+        self.assertRegex(out, r"imatrix.gguf: 28 matrices, 3 pieces of 128 tokens\n\Z")
+
+        def perplexity(*options):
+            path = self.folder / "few.gguf"
+            _, err = self.run_skald("quantize", self.file, path, "--type", "q3_k_s", *options)
+            out, _ = self.run_skald("generate", "--model", path, "--perplexity", text, "--max-context", 512)
+            return float(re.search(r"[\d.]+", out.split("perplexity")[-1])[0]), err
+
+        without, _ = perplexity()
+        better, err = perplexity("--imatrix", matrix)
+        self.assertEqual(err, "")
+        self.assertLess(better, without)
+        self.refused(1, ".*expected at least 4096", "imatrix", self.file, text, matrix, "--chunk-tokens", 4096)
+        self.refused(1, ".*text.txt: no importance matrix", "quantize", self.file, self.folder / "x.gguf", "--imatrix", text)
+
     def test_quantising_what_cannot_be(self):
         out = self.folder / "out.gguf"
         self.refused(1, ".*type 'q9': expected one of q2_k_s, ", "quantize", self.file, out, "--type", "q9")

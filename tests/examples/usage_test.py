@@ -22,7 +22,7 @@ class Help(TestCase):
         flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', sources))
         self.assertGreater(len(flags), 20)
         commands = ([], ["generate"], ["chat"], ["pull"], ["models"], ["inspect"], ["tokenize"],
-                    ["embed"], ["rank"], ["pack"], ["convert"], ["quantize"], ["bench"], ["store"], ["serve"])
+                    ["embed"], ["rank"], ["pack"], ["convert"], ["quantize"], ["imatrix"], ["bench"], ["store"], ["serve"])
         helps = [self.run_skald(*command, "--help")[0] for command in commands]
         self.assertEqual([], [flag for flag in flags if not any(flag in text for text in helps)])
         for text in helps:
@@ -40,7 +40,7 @@ class Help(TestCase):
 
 class Mistakes(TestCase):
     def test_usage(self):
-        self.refused(2, "One of the commands generate, chat, serve, pull, models, inspect, tokenize, embed, rank, pack, convert, quantize, bench, store, completion and man is required")
+        self.refused(2, "One of the commands generate, chat, serve, pull, models, inspect, tokenize, embed, rank, pack, convert, quantize, imatrix, bench, store, completion and man is required")
         self.refused(2, ".*not expected: frobnicate", "frobnicate")
         for command in ("generate", "chat"):
             for arguments, pattern in (

@@ -53,7 +53,7 @@ std::vector<float> Decoded(const GgufType& type, const std::vector<std::byte>& b
 
 std::vector<std::byte> Encoded(const GgufType& type, const std::vector<float>& values) {
   std::vector<std::byte> bytes(values.size() / type.block_elements * type.block_bytes);
-  FindBlockEncoder(type)(values, bytes.data());
+  FindBlockEncoder(type)(values, nullptr, bytes.data());
   return bytes;
 }
 

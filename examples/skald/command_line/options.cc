@@ -440,7 +440,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     if (app.get_subcommands().empty())
       throw CLI::RequiredError(
           "One of the commands generate, chat, serve, pull, models, inspect, tokenize, embed, rank, pack, convert, "
-          "quantize, bench, store, completion and man");
+          "quantize, imatrix, bench, store, completion and man");
     SamplerSettings chosen;
     for (const SamplerChoice& choose : options.sampling) choose(chosen);
     const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());

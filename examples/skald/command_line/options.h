@@ -44,6 +44,7 @@ enum class Command {
   kRank,
   kPack,
   kWriteGguf,
+  kImportance,
   kPull,
   kBench,
   kStore,
@@ -55,6 +56,14 @@ struct GgufOptions {
   std::string type;  // a mixture
   std::string output_type, embedding_type;
   bool pure = false;
+  std::optional<std::filesystem::path> importance;
+};
+
+// The text that skald imatrix reads.
+struct ImportanceText {
+  std::string file;  // "-": standard input
+  uint32_t chunk_tokens = 512;
+  std::optional<uint32_t> chunks;  // unset: all
 };
 
 // The forms of skald bench's results.
@@ -232,6 +241,7 @@ struct Options {
   uint64_t packed_cache_bytes = 20'000'000'000;  // that it may take
   std::filesystem::path packed;                  // the file to pack into, or to verify; the GGUF file to write
   GgufOptions gguf;
+  ImportanceText importance_text;
 
   bool only_config = false;        // inspect: print the Config, and nothing else
   uint32_t inspect_ranks = 0;      // inspect: tell what each of so many ranks takes, and nothing else; 0: no

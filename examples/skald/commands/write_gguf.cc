@@ -18,6 +18,7 @@
 #include "skald/weights/opened/opened_model.h"
 #include "skald/weights/writing/gguf_draft.h"
 #include "skald/weights/writing/gguf_writer.h"
+#include "skald/weights/writing/importance.h"
 #include "skald/weights/writing/mixture.h"
 #include "terminal/messages.h"
 #include "terminal/progress_bar.h"
@@ -52,6 +53,18 @@ void WarnOfQuantised(const GgufDraft& draft) {
        "): their errors stay; a file with F16, BF16 or F32 gives better ones");
 }
 
+// The embedding and the output head have no importance in such files.
+Result<void> Weigh(const std::filesystem::path& path, GgufDraft& draft) {
+  SKALD_ASSIGN(const auto importance, ReadImportance(path));
+  SKALD_ASSIGN(auto missing, WeighByImportance(importance, draft));
+  std::erase_if(missing, [](const std::string& name) { return !name.starts_with("blk."); });
+  if (!missing.empty()) {
+    Warn(Printable(path.native()) + " lacks " + std::to_string(missing.size()) + " matrices of the model, the first " +
+         Printable(missing.front()) + ": their columns count alike");
+  }
+  return {};
+}
+
 void PrintSummary(const std::filesystem::path& path, const GgufDraft& draft) {
   std::map<std::string_view, uint64_t> tensors;
   for (const DraftTensor& tensor : draft.tensors) ++tensors[tensor.type->name];
@@ -70,6 +83,7 @@ Result<int> RunWriteGguf(const Options& options) {
   SKALD_ASSIGN(mixture.output, TypeNamed("--output-type", options.gguf.output_type));
   SKALD_ASSIGN(mixture.embeddings, TypeNamed("--embedding-type", options.gguf.embedding_type));
   if (!options.gguf.type.empty()) SKALD_TRY(ChooseTypes(options.gguf.type, mixture, draft));
+  if (options.gguf.importance) SKALD_TRY(Weigh(*options.gguf.importance, draft));
   WarnOfQuantised(draft);
   ThreadPool pool(options.workspace.threads);
   const ProgressBar bar("writing " + Printable(options.packed.filename().native()), options.show_progress);

@@ -11,6 +11,7 @@
 #include "skald/open/detail/convert_model.h"
 #include "skald/open/detail/encoder_files.h"
 #include "skald/open/detail/generation_config.h"
+#include "skald/open/detail/measure_importance.h"
 #include "skald/open/detail/model_file.h"
 #include "skald/open/detail/model_info.h"
 #include "skald/open/detail/model_text.h"

@@ -43,6 +43,7 @@
 #include "skald/weights/writing/detail/draft_parameters.h"
 #include "skald/weights/writing/detail/gguf_draft.h"
 #include "skald/weights/writing/detail/gguf_writer.h"
+#include "skald/weights/writing/detail/importance.h"
 #include "skald/weights/writing/detail/mixture.h"
 
 #endif  // SKALD_COMPILED_WEIGHTS_H_

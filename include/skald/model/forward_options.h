@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "skald/base/ranks/communicator.h"
+#include "skald/layers/run/matrix_inputs.h"
 #include "skald/model/hooks.h"
 #include "skald/weights/adapters/adapter.h"
 
@@ -22,6 +23,8 @@ struct ForwardOptions {
   /// row changes what follows from it in its own sequence. The caches' state then no longer follows from their tokens
   /// alone; the caller must take care if it saves or shares them.
   std::vector<Hook> hooks = {};
+  /// Sees the rows that each matrix multiplies; not where the weights are one rank's part.
+  MatrixObserver matrix_observer = {};
   /// The adapters that the batch's caches are for (KVCache::adapter), among any others: alive until the call returns.
   /// Each cache says by which of them, if any, its rows are computed.
   std::vector<const Adapter*> adapters = {};

@@ -22,6 +22,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/parallel.h"
 #include "skald/layers/run/adapted_rows.h"
+#include "skald/layers/run/matrix_inputs.h"
 #include "skald/layers/run/rank_gathers.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/run/scratch.h"
@@ -60,8 +61,10 @@ class Multiplications {
 
   /// `scratch` must have been reserved for every multiplication, and `kernels` have a set for the type of every matrix.
   /// `adapted` are the rows that have adapters, or null where none has; `ranks` may be null where no matrix is divided.
+  /// `observer`, if there is one, sees the rows that matrices multiply, of those that are whole.
   Multiplications(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels,
-                  const AdaptedRows* adapted = nullptr, const CommunicatorRef* ranks = nullptr);
+                  const AdaptedRows* adapted = nullptr, const CommunicatorRef* ranks = nullptr,
+                  const MatrixObserver* observer = nullptr);
 
   /// The threads.
   const ExecutorRef& executor() const { return executor_; }
@@ -139,10 +142,15 @@ class Multiplications {
   void MultiplyPrepared(const Matrix& weights, const std::byte* prepared, size_t rows, const float* bias,
                         const Outputs& to);
 
-  const ExecutorRef& executor_;       ///< the threads
-  const AdaptedRows* const adapted_;  ///< null where no row has an adapter
+  const ExecutorRef& executor_;           ///< the threads
+  const AdaptedRows* const adapted_;      ///< null where no row has an adapter
+  const MatrixObserver* const observer_;  ///< null if there is none
 
  private:
+  void Show(const Matrix& weights, Rows input, size_t rows) const {
+    if (observer_ != nullptr && weights.division == nullptr) (*observer_)({weights, input, rows});
+  }
+
   const WeightKernels& KernelsFor(const Matrix& weights) const;
 
   /// The rest of MatMulEach, once the rows of each part are prepared.

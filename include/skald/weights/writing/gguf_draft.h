@@ -53,6 +53,9 @@ struct DraftTensor {
   /// The same elements as `stored` has them, which are written unchanged if that is `type`. Null: there are none.
   const GgufType* stored = nullptr;
   std::span<const std::byte> bytes = {};  ///< see `stored`
+  /// How much squared errors in each column count, positive numbers: [cols], or for a stack of matrices [shape.front(),
+  /// cols]. Empty: alike.
+  std::vector<float> importance = {};
 
   /// Of a row.
   uint64_t cols() const { return shape.back(); }

@@ -34,9 +34,10 @@ SKALD_INLINE void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t c
 
 SKALD_INLINE Multiplications::Multiplications(const ExecutorRef& executor, MatMulScratch& scratch,
                                               std::span<const WeightKernels> kernels, const AdaptedRows* adapted,
-                                              const CommunicatorRef* ranks)
+                                              const CommunicatorRef* ranks, const MatrixObserver* observer)
     : executor_(executor),
       adapted_(adapted),
+      observer_(observer != nullptr && *observer ? observer : nullptr),
       scratch_(scratch),
       kernels_(kernels),
       gathers_(ranks, scratch.gathers, executor) {}
@@ -66,6 +67,9 @@ SKALD_INLINE void Multiplications::MatMulEach(std::span<const RowsOfMatrix> part
     input = gathers_.Inputs(shape, input, all_rows);
   }
   const Rows here = shape.gathers_outputs() ? Rows{gathers_.OwnOutputs(shape, all_rows), shape.rows} : output;
+  for (const RowsOfMatrix& part : parts) {
+    Show(*part.weights, {input.data + part.row_begin * input.stride, input.stride}, part.rows());
+  }
   std::byte* prepared[kMostTogether];
   size_t rows[kMostTogether];
   auto* free = reinterpret_cast<std::byte*>(memory);
@@ -101,6 +105,9 @@ SKALD_INLINE void Multiplications::BlockMatMul(const std::vector<Matrix>& blocks
   const size_t part_bytes = PreparedBytes(kernels.type, rows, padded_k);
   const size_t partial_size = PartialSumsSize(blocks.front(), rows);
   const auto prepared = [&](size_t part) { return scratch_.prepared.data() + part * part_bytes; };
+  for (size_t block = 0; block < blocks.size(); ++block) {
+    Show(blocks[block], {input.data + block % parts * k, input.stride}, rows);
+  }
   ParallelFor(executor_, parts, rows * k, [&](size_t begin, size_t end) {
     for (size_t part = begin; part < end; ++part) {
       kernels.prepare({.input = input.data + part * k,
@@ -147,6 +154,7 @@ SKALD_INLINE Rows Multiplications::WholeRows(const Matrix& weights, Rows input, 
 
 SKALD_INLINE const std::byte* Multiplications::PrepareRows(const Matrix& weights, Rows input, size_t rows) {
   const WeightKernels& kernels = KernelsFor(weights);
+  Show(weights, input, rows);
   ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
     kernels.prepare({.input = input.data,
                      .input_stride = input.stride,

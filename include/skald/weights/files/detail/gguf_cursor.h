@@ -7,6 +7,7 @@
 
 #include "skald/weights/files/gguf_cursor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "skald/base/inline.h"
@@ -36,8 +37,9 @@ SKALD_INLINE std::string_view GgufCursor::String(std::string_view what) {
 }
 
 SKALD_INLINE std::span<const std::byte> GgufCursor::Skip(size_t size) {
-  position_ += size;
-  return Since(position_ - size);
+  const size_t begin = position_;
+  position_ += std::min(size, left());
+  return Since(begin);
 }
 
 SKALD_INLINE bool GgufCursor::Has(size_t size, std::string_view which, std::string_view what) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the scale, and the minimum, for which the codes of a group of values have the least sum of squared errors.
-// (Errors weighted by magnitude gave a higher perplexity for every type.) Loops have a fixed count, no branches and
-// sums in four lanes, so that compilers vectorise them for any CPU; the order of sums is the same everywhere, and so is
-// every weight.
+// Finds the scale, and the minimum, for which the codes of a group of values have the least sum of squared errors, all
+// alike or each weighted. (Errors weighted by magnitude gave a higher perplexity for every type.) Loops have a fixed
+// count, no branches and sums in four lanes, so that compilers vectorise them for any CPU; the order of sums is the
+// same everywhere, and so is every weight.
 
 #ifndef SKALD_WEIGHTS_PACKING_DETAIL_FIT_GROUP_H_
 #define SKALD_WEIGHTS_PACKING_DETAIL_FIT_GROUP_H_
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -105,49 +106,57 @@ struct GroupFit {
   float scale = 0.0f, minimum = 0.0f;
 };
 
-/// The sums that squared errors depend on: over a group, of its values, its codes, their squares, and their products.
-struct GroupSums {
-  float values = 0.0f, codes = 0.0f, squares = 0.0f, products = 0.0f;
+/// The weights of errors that count alike; else a pointer to as many weights as there are values.
+struct EqualWeights {
+  constexpr float operator[](size_t) const { return 1.0f; }
+  constexpr EqualWeights operator+(size_t) const { return {}; }
 };
 
-template <class T>
-GroupSums SumsOf(const float* values, const GroupCodes<T>& codes) {
-  GroupCodes<T> copies, squares, products;
+/// The sums that squared errors depend on: over a group, of its weights and, weighted, of its values, its codes, their
+/// squares, and their products.
+struct GroupSums {
+  float weights = 0.0f, values = 0.0f, codes = 0.0f, squares = 0.0f, products = 0.0f;
+};
+
+template <class T, class Weights>
+GroupSums SumsOf(const float* values, const GroupCodes<T>& codes, Weights weights) {
+  GroupCodes<T> copies, weighted_values, weighted_codes, squares, products;
   for (size_t i = 0; i < T::kGroup; ++i) {
-    copies[i] = values[i], squares[i] = codes[i] * codes[i], products[i] = values[i] * codes[i];
+    copies[i] = weights[i], weighted_values[i] = weights[i] * values[i], weighted_codes[i] = weights[i] * codes[i];
+    squares[i] = weighted_codes[i] * codes[i], products[i] = weighted_values[i] * codes[i];
   }
-  return {SumOf(copies), SumOf(codes), SumOf(squares), SumOf(products)};
+  return {SumOf(copies), SumOf(weighted_values), SumOf(weighted_codes), SumOf(squares), SumOf(products)};
 }
 
 /// Returns the sum of squared errors, minus that of the values' squares.
-template <class T>
-float ErrorOf(const GroupFit& fit, const GroupSums& sums) {
+inline float ErrorOf(const GroupFit& fit, const GroupSums& sums) {
   const float scale = fit.scale, minimum = fit.minimum;
   return scale * (scale * sums.squares - 2.0f * sums.products) +
-         minimum * (static_cast<float>(T::kGroup) * minimum + 2.0f * (sums.values - scale * sums.codes));
+         minimum * (sums.weights * minimum + 2.0f * (sums.values - scale * sums.codes));
 }
 
 /// Returns the fit for which ErrorOf is least.
 template <class T>
 GroupFit LeastSquares(const GroupSums& sums) {
   if constexpr (HasOffsets<T>) {
-    constexpr auto kCount = static_cast<float>(T::kGroup);
-    const float determinant = kCount * sums.squares - sums.codes * sums.codes;
+    const float determinant = sums.weights * sums.squares - sums.codes * sums.codes;
     const float minimum = sums.codes * sums.products - sums.squares * sums.values;
     if (determinant > 0.0f && minimum > 0.0f) {
-      return {(kCount * sums.products - sums.codes * sums.values) / determinant, minimum / determinant};
+      return {(sums.weights * sums.products - sums.codes * sums.values) / determinant, minimum / determinant};
     }
-    if (!(sums.squares > 0.0f)) return {0.0f, std::max(0.0f, -sums.values / kCount)};
+    if (!(sums.squares > 0.0f)) return {0.0f, std::max(0.0f, -sums.values / sums.weights)};
   }
   return {sums.squares > 0.0f ? sums.products / sums.squares : 0.0f, 0.0f};
 }
 
-/// Returns the best fit, and its sums, among those whose codes cover the range of the values, or one step less or one
-/// step more.
-template <class T>
-GroupFit FitGroup(const float* values, GroupSums& sums) {
-  constexpr float kReaches[] = {0.0f, -1.0f, 1.0f};  // in steps
-  float minimum = 0.0f, end, step, range;            // codes end at the limits of the range
+/// How far codes reach beyond the range of the values, in steps.
+inline constexpr float kReaches[] = {0.0f, -1.0f, 1.0f};
+
+/// Returns the best fit, and its sums, among those whose codes have one of these reaches.
+template <class T, class Weights = EqualWeights, size_t kCount = std::size(kReaches)>
+GroupFit FitGroup(const float* values, GroupSums& sums, Weights weights = {},
+                  const float (&reaches)[kCount] = kReaches) {
+  float minimum = 0.0f, end, step, range;  // codes end at the limits of the range
   if constexpr (HasOffsets<T>) {
     const auto [lowest, highest] = std::minmax_element(values, values + T::kGroup);
     minimum = std::max(0.0f, -*lowest), range = *highest + minimum;
@@ -159,12 +168,12 @@ GroupFit FitGroup(const float* values, GroupSums& sums) {
   }
   GroupFit best;
   float least = std::numeric_limits<float>::infinity();
-  for (const float reach : kReaches) {
+  for (const float reach : reaches) {
     GroupCodes<T> codes;
     EncodeGroup<T>(values, (end + reach * step) * InverseOf(range), minimum, codes);
-    const GroupSums tried = SumsOf<T>(values, codes);
+    const GroupSums tried = SumsOf<T>(values, codes, weights);
     const GroupFit fit = LeastSquares<T>(tried);
-    const float error = ErrorOf<T>(fit, tried);
+    const float error = ErrorOf(fit, tried);
     if (error < least) least = error, best = fit, sums = tried;
   }
   return best;

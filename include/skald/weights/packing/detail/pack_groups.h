@@ -132,6 +132,59 @@ inline WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> grou
   return group;
 }
 
+/// Returns a group with this scale and offset, rounded as files hold them, and the codes that are nearest then.
+template <class T>
+WeightGroup<T> GroupWith(const float* values, float scale, float offset) {
+  const auto rounded = [](float value) { return FromHalf(ToHalf(value)); };
+  WeightGroup<T> group = {kDTypeOf<T> == DType::kMXFP4 ? scale : rounded(scale), rounded(offset), {}};
+  GroupCodes<T> codes;
+  EncodeGroup<T>(values, InverseOf(group.scale), -group.offset, codes);
+  for (size_t i = 0; i < T::kGroup; ++i) group.codes[i] = static_cast<int8_t>(codes[i]);
+  return group;
+}
+
+/// Returns the sum of the group's squared errors, each multiplied by its weight.
+template <class T>
+float WeightedError(const float* values, const float* weights, const WeightGroup<T>& group) {
+  GroupCodes<T> errors;
+  for (size_t i = 0; i < T::kGroup; ++i) {
+    const float error = values[i] - (group.scale * static_cast<float>(group.codes[i]) + group.offset);
+    errors[i] = weights[i] * error * error;
+  }
+  return SumOf(errors);
+}
+
+/// The group with the least error of QuantizeGroup's and of some that are fitted to errors with these weights, which
+/// are positive. Eight bits are enough for any.
+template <class T>
+WeightGroup<T> QuantizeWeighted(const float* values, const float* weights) {
+  WeightGroup<T> best = QuantizeGroup(values, WeightGroup<T>{});
+  if constexpr (T::kCodeBits == 8) return best;
+  float least = WeightedError(values, weights, best);
+  const auto try_one = [&](float scale, float offset) {
+    const WeightGroup<T> tried = GroupWith<T>(values, scale, offset);
+    const float error = WeightedError(values, weights, tried);
+    if (error < least) least = error, best = tried;
+    return tried;
+  };
+  if constexpr (kDTypeOf<T> == DType::kMXFP4) {
+    const float scale = best.scale;
+    for (const float factor : {0.5f, 2.0f}) try_one(scale * factor, 0.0f);
+  } else {
+    constexpr float kMoreReaches[] = {0.0f, -1.5f, -1.0f, -0.5f, 0.5f, 1.0f, 1.5f, 2.0f};
+    constexpr int kTurns = 3;  // of codes and scales, each with the others fixed
+    GroupSums sums;
+    GroupFit fit = FitGroup<T>(values, sums, weights, kMoreReaches);
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const WeightGroup<T> tried = try_one(fit.scale, -fit.minimum);
+      GroupCodes<T> codes;
+      for (size_t i = 0; i < T::kGroup; ++i) codes[i] = tried.codes[i];
+      fit = LeastSquares<T>(SumsOf<T>(values, codes, weights));
+    }
+  }
+  return best;
+}
+
 /// Whether T represents groups of this format exactly.
 template <class T>
 bool HoldsExactly(const GroupFormat& format) {

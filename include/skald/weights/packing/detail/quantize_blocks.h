@@ -45,7 +45,7 @@ struct GroupNumbers {
 template <NestedScales T>
 GroupNumbers NumbersFor(const GroupFit& fit, const GroupSums& sums, const GroupFit& block) {
   constexpr int kLeast = kLeastNumber<T>, kLargest = kLargestNumber<T>;
-  const float inverse = InverseOf(block.minimum) / static_cast<float>(T::kGroup);
+  const float inverse = InverseOf(block.minimum) / sums.weights;
   const int nearest = RoundedWithin(kLeast, kLargest, fit.scale * InverseOf(block.scale));
   GroupNumbers best = {nearest, 0};
   float least = std::numeric_limits<float>::infinity();
@@ -56,7 +56,7 @@ GroupNumbers NumbersFor(const GroupFit& fit, const GroupSums& sums, const GroupF
       minimum = RoundedWithin(0, kLargest, (tried.scale * sums.codes - sums.values) * inverse);
       tried.minimum = block.minimum * static_cast<float>(minimum);
     }
-    const float error = ErrorOf<T>(tried, sums);
+    const float error = ErrorOf(tried, sums);
     if (error < least) least = error, best = {number, minimum};
   }
   return best;
@@ -72,7 +72,7 @@ GroupFit FitBlock(const GroupNumbers (&numbers)[kGroups], const GroupSums (&sums
     const auto scale = static_cast<float>(numbers[g].scale), minimum = static_cast<float>(numbers[g].minimum);
     squares += scale * scale * sums[g].squares;
     codes += scale * minimum * sums[g].codes;
-    ones += minimum * minimum * static_cast<float>(T::kGroup);
+    ones += minimum * minimum * sums[g].weights;
     products += scale * sums[g].products;
     values += minimum * sums[g].values;
   }
@@ -83,10 +83,11 @@ GroupFit FitBlock(const GroupNumbers (&numbers)[kGroups], const GroupSums (&sums
   return squares > 0.0f ? GroupFit{products / squares, ones > 0.0f ? block.minimum : 0.0f} : block;
 }
 
-/// Returns 256 finite values as numbers of T. Each group is fitted by itself. Then its numbers, its codes, and the
-/// block's scale and minimum are chosen in turns, each so that the squared error is least with the others fixed.
-template <NestedScales T>
-CodeBlock QuantizeBlock(const float* values) {
+/// Returns 256 finite values as numbers of T; weights of their errors are positive. Each group is fitted by itself.
+/// Then its numbers, its codes, and the block's scale and minimum are chosen in turns, each so that the squared error
+/// is least with the others fixed.
+template <NestedScales T, class Weights = EqualWeights>
+CodeBlock QuantizeBlock(const float* values, Weights weights = {}) {
   constexpr size_t kGroups = CodeBlock::kWeights / T::kGroup, kCodeGroups = T::kGroup / kCodeGroup;
   constexpr int kRounds = 3;
   GroupFit fits[kGroups];
@@ -95,7 +96,7 @@ CodeBlock QuantizeBlock(const float* values) {
   GroupCodes<T> codes[kGroups];
   GroupFit fit;
   for (size_t g = 0; g < kGroups; ++g) {
-    fits[g] = FitGroup<T>(values + g * T::kGroup, sums[g]);
+    fits[g] = FitGroup<T>(values + g * T::kGroup, sums[g], weights + g * T::kGroup);
     if (std::abs(fits[g].scale) > std::abs(fit.scale)) fit.scale = fits[g].scale;
     fit.minimum = std::max(fit.minimum, fits[g].minimum);
   }
@@ -110,7 +111,7 @@ CodeBlock QuantizeBlock(const float* values) {
       numbers[g] = NumbersFor<T>(fits[g], sums[g], fit);
       const float scale = fit.scale * static_cast<float>(numbers[g].scale);
       EncodeGroup<T>(group, InverseOf(scale), fit.minimum * static_cast<float>(numbers[g].minimum), codes[g]);
-      sums[g] = SumsOf<T>(group, codes[g]);
+      sums[g] = SumsOf<T>(group, codes[g], weights + g * T::kGroup);
       fits[g] = LeastSquares<T>(sums[g]);
     }
   }

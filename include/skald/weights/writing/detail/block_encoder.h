@@ -8,9 +8,13 @@
 
 #include "skald/weights/writing/block_encoder.h"
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "skald/base/inline.h"
 #include "skald/base/numbers/bf16.h"
@@ -143,27 +147,51 @@ inline void EncodeBlock(const CodeBlock& block, IQ4_XS*, std::byte* to) {
   }
 }
 
+/// The weights of errors of a row's values. If types have offsets, larger values count more; without that a model that
+/// was quantised was further from the original, with it other types were.
+template <class T>
+std::vector<float> ErrorWeights(std::span<const float> values, const float* importance) {
+  std::vector<float> weights(importance, importance + values.size());
+  if constexpr (HasOffsets<T>) {
+    double squares = 0.0;
+    for (const float value : values) squares += double{value} * double{value};
+    const auto mean = static_cast<float>(squares / static_cast<double>(values.size()));
+    for (size_t i = 0; i < values.size(); ++i) weights[i] *= std::sqrt(mean + values[i] * values[i]);
+  }
+  return weights;
+}
+
 /// Blocks of one group.
 template <class T>
-void EncodeGroups(std::span<const float> values, std::byte* blocks) {
+void EncodeGroups(std::span<const float> values, const float* importance, std::byte* blocks) {
   constexpr size_t kBytes = (kDTypeOf<T> == DType::kMXFP4 ? 1 : 2) + (HasOffsets<T> ? 2 : 0) + T::kCodeBits * 4;
-  for (size_t i = 0; i < values.size(); i += T::kGroup, blocks += kBytes) {
-    EncodeOne(QuantizeGroup(values.data() + i, WeightGroup<T>{}), blocks);
+  const auto encode = [&](auto quantize) {
+    for (size_t i = 0; i < values.size(); i += T::kGroup) EncodeOne(quantize(i), blocks + i / T::kGroup * kBytes);
+  };
+  if (importance == nullptr) {
+    return encode([&](size_t i) { return QuantizeGroup(values.data() + i, WeightGroup<T>{}); });
   }
+  const std::vector<float> weights = ErrorWeights<T>(values, importance);
+  encode([&](size_t i) { return QuantizeWeighted<T>(values.data() + i, weights.data() + i); });
 }
 
 /// Blocks with scales of scales.
 template <NestedScales T, size_t kBytes>
-void EncodeBlocks(std::span<const float> values, std::byte* blocks) {
-  for (size_t i = 0; i < values.size(); i += CodeBlock::kWeights, blocks += kBytes) {
-    std::memset(blocks, 0, kBytes);
-    EncodeBlock(QuantizeBlock<T>(values.data() + i), static_cast<T*>(nullptr), blocks);
-  }
+void EncodeBlocks(std::span<const float> values, const float* importance, std::byte* blocks) {
+  std::memset(blocks, 0, values.size() / CodeBlock::kWeights * kBytes);
+  const auto encode = [&](auto quantize) {
+    for (size_t i = 0; i < values.size(); i += CodeBlock::kWeights) {
+      EncodeBlock(quantize(i), static_cast<T*>(nullptr), blocks + i / CodeBlock::kWeights * kBytes);
+    }
+  };
+  if (importance == nullptr) return encode([&](size_t i) { return QuantizeBlock<T>(values.data() + i); });
+  const std::vector<float> weights = ErrorWeights<T>(values, importance);
+  encode([&](size_t i) { return QuantizeBlock<T>(values.data() + i, weights.data() + i); });
 }
 
 /// Elements that are numbers themselves.
 template <class T, T (*kConvert)(float)>
-void EncodeNumbers(std::span<const float> values, std::byte* elements) {
+void EncodeNumbers(std::span<const float> values, const float*, std::byte* elements) {
   for (size_t i = 0; i < values.size(); ++i) {
     const T number = kConvert(values[i]);
     std::memcpy(elements + i * sizeof(T), &number, sizeof(T));

@@ -72,6 +72,13 @@ inline bool CanHold(const GgufType& type, std::span<const float> values) {
   return std::ranges::all_of(values, [limit](float value) { return std::abs(value) <= limit; });
 }
 
+// The importance of the columns of a row; null: all count alike.
+inline const float* ImportanceOf(const DraftTensor& tensor, uint64_t row) {
+  if (tensor.importance.empty()) return nullptr;
+  const uint64_t matrices = tensor.importance.size() / tensor.cols();
+  return tensor.importance.data() + row / (tensor.rows() / matrices) * tensor.cols();
+}
+
 // Encodes rows [begin, begin + count) of a tensor. Returns whether its type can hold them.
 inline bool EncodeRows(const DraftTensor& tensor, uint64_t begin, uint64_t count, ExecutorRef executor,
                        std::vector<std::byte>& encoded) {
@@ -90,7 +97,7 @@ inline bool EncodeRows(const DraftTensor& tensor, uint64_t begin, uint64_t count
         all_fit = false;
         return;
       }
-      encode(values, encoded.data() + static_cast<size_t>(row) * row_bytes);
+      encode(values, ImportanceOf(tensor, begin + row), encoded.data() + static_cast<size_t>(row) * row_bytes);
     }
   };
   executor.Run(tasks, task);
