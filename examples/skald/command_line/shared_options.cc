@@ -63,8 +63,8 @@ void AddDraftOptions(CLI::App& command, const char* group, DraftOptions& draft, 
       "Guess tokens with the layers for further tokens that the\nmodel's files have: faster, and never another text");
   auto* const model = command.add_option("--draft-model", draft.model,
                                          "Smaller model with the same vocabulary, or EAGLE-3 head of the\nmodel "
-                                         "(folder or GGUF file), that guesses tokens: faster "
-                                         "where it is right,\nand never another text");
+                                         "(folder or GGUF file), that guesses tokens:\nfaster where it is right, "
+                                         "and never another text");
   mtp->group(group)->excludes(model);
   model->type_name("PATH")->group(group);
   if (other == nullptr) return;

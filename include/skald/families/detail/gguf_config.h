@@ -50,7 +50,8 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
                                                         {"token_types.weight", &facts.token_types}};
     for (const auto& [name, rows] : tables) {
       const bool fits = tensor.name == name && tensor.shape[0] <= std::numeric_limits<int>::max();
-      if (fits) *rows = tensor.shape.size() < 2 ? 1 : static_cast<int>(tensor.shape[0]);
+      const uint64_t most = tensor.shape.size() < 2 ? 1 : std::numeric_limits<uint64_t>::max();
+      if (fits) *rows = static_cast<int>(std::min<uint64_t>(most, tensor.shape[0]));
     }
     std::vector<float>* const divisors = tensor.name == kRopeDivisors        ? &facts.rope_divisors
                                          : tensor.name == kLongRopeDivisors  ? &facts.long_rope_divisors
