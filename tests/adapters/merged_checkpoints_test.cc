@@ -28,8 +28,9 @@ constexpr size_t kRank = 3;
 // attention has matrices of its own made of kv_b_proj.
 bool IsProjection(const TensorView& tensor) {
   const auto has = [&](const char* part) { return tensor.name.find(part) != tensor.name.npos; };
-  return (has("layers.") || has(".h.")) && !has("experts.") && !has("conv") && !has("kv_b_proj") &&
-         tensor.shape.size() == 2 && tensor.name.ends_with(".weight") && tensor.dtype == DType::kF32;
+  return (has("layers.") || has("rwkv.blocks.") || has(".h.")) && !has("experts.") && !has("conv") &&
+         !has("kv_b_proj") && tensor.shape.size() == 2 && tensor.name.ends_with(".weight") &&
+         tensor.dtype == DType::kF32;
 }
 
 TestPair PairFor(const TensorView& tensor, uint64_t seed) {

@@ -211,6 +211,9 @@ inline std::vector<GgufSample> RecurrentSamples() {
                                                                                     {"expert_weights_scale", 2.5},
                                                                                     {"expert_group_count", 1},
                                                                                     {"expert_group_used_count", 1}})),
+      SampleOf("nemotron_h_moe",
+               Joined(Joined(Joined(nemotron, experts), shared),
+                      {{"expert_weights_norm", true}, {"expert_weights_scale", 2.5}, {"moe_latent_size", 24}})),
       SampleOf("falcon-h1", Joined(Joined(Joined(rope, heads), ssm), {{"vocab_size", 100}})),
   };
   samples.push_back(SampleOf("rwkv7", {{"wkv.head_size", 64},
@@ -226,10 +229,54 @@ inline std::vector<GgufSample> RecurrentSamples() {
   return samples;
 }
 
+// Of architectures most of whose layers are state spaces or delta rules.
+inline std::vector<GgufSample> StateSpaceSamples() {
+  using nlohmann::json;
+  const json ssm = {{"ssm.conv_kernel", 4}, {"ssm.inner_size", 128}, {"ssm.state_size", 16}, {"ssm.time_step_rank", 8}};
+  const json mixers = {{"attention.head_count", 0}, {"feed_forward_length", 0}};
+  std::vector<GgufSample> samples = {
+      SampleOf("mamba", Joined(Joined(ssm, mixers), {{"ssm.dt_b_c_rms", false}})),
+      SampleOf("mamba", Joined(Joined(ssm, mixers), {{"ssm.dt_b_c_rms", true}})),
+      SampleOf("mamba2", Joined(Joined(ssm, mixers), {{"ssm.group_count", 1}})),
+  };
+  for (GgufSample& sample : samples) sample.metadata.erase(sample.architecture + ".attention.head_count_kv");
+  samples.push_back(SampleOf("jamba", Joined(ssm, {{"attention.head_count_kv", {0, 0, 2, 0}}})));
+  samples.push_back(SampleOf(
+      "jamba",
+      Joined(ssm, {{"attention.head_count_kv", {0, 0, 2, 0}}, {"expert_count", 8}, {"expert_used_count", 2}})));
+  samples.back().facts.expert_layers = {1, 3};
+  samples.push_back(LayerNormSample("rwkv6", {{"wkv.head_size", 16},
+                                              {"attention.head_count", 0},
+                                              {"rescale_every_n_layers", 2},
+                                              {"time_mix_extra_dim", 8},
+                                              {"time_decay_extra_dim", 12}}));
+  samples.back().metadata.erase("rwkv6.attention.head_count_kv");
+  samples.push_back(SampleOf("kimi-linear", {{"attention.head_count_kv", {0, 0, 0, 1}},
+                                             {"attention.kv_lora_rank", 20},
+                                             {"attention.key_length", 28},
+                                             {"attention.key_length_mla", 24},
+                                             {"attention.value_length_mla", 18},
+                                             {"rope.dimension_count", 8},
+                                             {"rope.freq_base", 1e4},
+                                             {"vocab_size", 100},
+                                             {"kda.head_dim", 16},
+                                             {"ssm.conv_kernel", 4},
+                                             {"leading_dense_block_count", 1},
+                                             {"expert_count", 8},
+                                             {"expert_used_count", 2},
+                                             {"expert_feed_forward_length", 48},
+                                             {"expert_shared_count", 1},
+                                             {"expert_gating_func", 2},
+                                             {"expert_weights_scale", 2.5}}));
+  return samples;
+}
+
 // One or more for each architecture that Skald reads.
 inline std::vector<GgufSample> GgufSamples() {
   std::vector<GgufSample> samples = AttentionSamples();
-  for (GgufSample& sample : RecurrentSamples()) samples.push_back(std::move(sample));
+  for (auto* const more : {&RecurrentSamples, &StateSpaceSamples}) {
+    for (GgufSample& sample : more()) samples.push_back(std::move(sample));
+  }
   return samples;
 }
 

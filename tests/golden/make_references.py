@@ -76,6 +76,28 @@ FAMILIES = {
     "internlm2": dict(WITHOUT_HEAD_DIM),
     # Qwen 2, beside a head that make_heads.py makes.
     "mimo": dict(WITHOUT_HEAD_DIM),
+    # Experts in a latent space, no groups.
+    "nemotron_h_latent": dict(
+        vocab_size=VOCABULARY, hidden_size=48, layers_block_type=["mamba", "moe", "mamba", "attention", "moe"],
+        num_attention_heads=4, num_key_value_heads=2, head_dim=20, mamba_num_heads=6, mamba_head_dim=14,
+        ssm_state_size=12, n_groups=2, conv_kernel=4, n_routed_experts=8, num_experts_per_tok=3, moe_intermediate_size=28,
+        moe_shared_expert_intermediate_size=36, moe_latent_size=30, n_group=1, topk_group=1, routed_scaling_factor=1.5),
+    "falcon_mamba": dict(vocab_size=VOCABULARY, hidden_size=44, num_hidden_layers=3, state_size=7, time_step_rank=5,
+                         expand=2, conv_kernel=4, tie_word_embeddings=False),
+    # An attention layer and experts in each third layer, but not in the same.
+    "jamba": dict(WITHOUT_HEAD_DIM, intermediate_size=28, mamba_d_state=7, mamba_dt_rank=5, mamba_d_conv=4, mamba_expand=2, num_experts=5,
+                  num_experts_per_tok=2, attn_layer_period=3, attn_layer_offset=2, expert_layer_period=3,
+                  expert_layer_offset=1, rms_norm_eps=1e-2),
+    "kimi_linear": dict(SMALL, pad_token_id=0, num_key_value_heads=6, moe_intermediate_size=28, num_local_experts=8,
+                        num_experts_per_tok=3, n_shared_experts=1, n_group=1, topk_group=1, routed_scaling_factor=1.5,
+                        kv_lora_rank=22, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=14, linear_head_dim=12,
+                        linear_num_heads=6, linear_conv_kernel_dim=4, first_k_dense_replace=1, layer_types=[
+                            "linear_attention", "full_attention", "linear_attention", "linear_attention"]),
+    # Tokens from 300 on have the per-layer inputs of the first one.
+    "gemma3n_text": dict(SMALL, head_dim=12, intermediate_size=[76, 76, 92, 76], num_attention_heads=4,
+                         tie_word_embeddings=True, sliding_window=9, layer_types=["sliding_attention", "full_attention"] * 2,
+                         num_kv_shared_layers=2, hidden_size_per_layer_input=10, vocab_size_per_layer_input=300,
+                         laurel_rank=6, activation_sparsity_pattern=[0.95, 0.0, 0.95, 0.0]),
     "hunyuan_v1_dense": dict(SMALL, rope_parameters=dict(rope_type="dynamic", rope_theta=5000.0, alpha=20.0, factor=1.0)),
     "hunyuan_v1_moe": dict(SMALL, intermediate_size=36, num_experts=7, moe_topk=3),
     # Its text alone, beside an encoder of images that is passed over.
@@ -85,9 +107,15 @@ FAMILIES = {
             deepstack_visual_indexes=[0])),
 }
 
+# Recurrent layers, whose states are recorded too: what their kind's state is called.
+STATES = {"nemotron_h_latent": "ssm", "falcon_mamba": "ssm", "jamba": "ssm", "kimi_linear": "recurrent"}
+# Of these prompts are given token by token: the library computes longer ones by chunks, whose sums of logarithms in
+# float32 are further from float64 than what is tested.
+STEPPED = ("nemotron_h_latent", "kimi_linear")
 CLASSES = {"mistral4": "Mistral4ForCausalLM"}  # of text models that the library's tables name as parts of others alone
 # Of models whose code the library has under another name: that name, and what config.json has besides and instead.
-PUBLISHED = {"bailing_moe": ("sarvam_moe", dict(score_function="sigmoid", moe_router_enable_expert_bias=True,
+PUBLISHED = {"nemotron_h_latent": ("nemotron_h", dict(model_type="nemotron_h"), {}),
+             "bailing_moe": ("sarvam_moe", dict(score_function="sigmoid", moe_router_enable_expert_bias=True,
                                                 use_bias=False),
                              dict(n_routed_experts="num_experts", n_shared_experts="num_shared_experts",
                                   attention_bias="use_qkv_bias")),
@@ -111,7 +139,7 @@ def model_of(family, sizes):
     generator = torch.Generator().manual_seed(11)
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
-            if name.endswith("inv_freq"):
+            if name.endswith("inv_freq") or values.dim() == 0:  # what the model computes itself
                 continue
             # Norms near one, biases of the same order as what they are added to, all else so that layers change rows.
             noise = torch.randn(values.shape, generator=generator)
@@ -131,7 +159,26 @@ def computed(model, prompt):
         greedy.append(best.indices[:, 0])
         margins.append(best.values[:, 0] - best.values[:, 1])
         text = torch.cat([text, best.indices[:, :1]], dim=1)
-    return output.logits, output.hidden_states[-1], torch.stack(greedy, 1), torch.stack(margins, 1)
+    last = output.hidden_states[-1]
+    if last.dim() != 3:  # of several streams, before they are one
+        last = model.model(input_ids=prompt, use_cache=False).last_hidden_state
+    return output.logits, last, torch.stack(greedy, 1), torch.stack(margins, 1)
+
+
+@torch.no_grad()
+def remembered(model, family, prompt):
+    """Logits and rows after the final norm of a prompt, and what recurrent layers then hold."""
+    cache, logits, last, found = None, [], [], {}
+    for tokens in prompt.split(1 if family in STEPPED else PROMPT, dim=1):
+        output = model(input_ids=tokens, use_cache=True, output_hidden_states=True, cache=cache)
+        cache = output.cache
+        logits.append(output.logits)
+        last.append(output.hidden_states[-1])
+    for number, layer in enumerate(cache.layers):
+        if hasattr(layer, "recurrent_states"):
+            found[f"state.layers.{number}.conv"] = layer.conv_states[0]
+            found[f"state.layers.{number}.{STATES[family]}"] = layer.recurrent_states[0]
+    return torch.cat(logits, 1), torch.cat(last, 1), found
 
 
 def internlm2_tensors(tensors, config):
@@ -152,24 +199,30 @@ def internlm2_tensors(tensors, config):
 
 def record(folder, family, sizes):
     model = model_of(family, sizes)
-    rows, seed = [], 0
+    rows, recurrent, seed = [], [], 0
     while len(rows) < 2:
         generator = torch.Generator().manual_seed(seed)
         prompt = torch.randint(3, VOCABULARY, (1, PROMPT), generator=generator)
         found = computed(model, prompt)
         if found[3].min() >= MARGIN:
+            held = {}
+            if family in STATES:
+                *outputs, held = remembered(model, family, prompt)
+                found = (*outputs, *found[2:])
             rows.append((prompt, *found))
+            recurrent.append(held)
         seed += 1
     names = ["input_ids", "logits", "hidden_last", "greedy", "greedy_margin"]
     tensors = {name: torch.cat([row[i] for row in rows]).contiguous() for i, name in enumerate(names)}
+    tensors.update({name: torch.cat([one[name] for one in recurrent]).contiguous() for name in recurrent[0]})
 
-    into = folder / family
+    into = folder / family.removesuffix("_text")
     model.save_pretrained(into)
     (into / "generation_config.json").unlink(missing_ok=True)
     if family in PUBLISHED:
         _, more, names = PUBLISHED[family]
         config = {names.get(name, name): value for name, value in json.loads((into / "config.json").read_text()).items()}
-        config.update(more, model_type=family)
+        config.update(dict(model_type=family) | more)
         del config["architectures"]
         if family == "internlm2":
             del config["mlp_bias"]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrences (RG-LRU, selective scan of Mamba, state space of Mamba-2, delta net, time mix of RWKV-7) against
-// their scalar references.
+// The recurrences (RG-LRU, selective scan of Mamba, state space of Mamba-2, delta net, Kimi delta attention,
+// time mixes of RWKV) against their scalar references.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -289,6 +289,119 @@ struct DeltaNetCase {
   std::vector<float> input, rates, bias, decay;
 };
 
+struct KimiDeltaCase {
+  static constexpr std::string_view kName = "Kimi delta attention";
+  static constexpr size_t kVariants = 3;
+
+  KimiDeltaCase(size_t rows, size_t variant)
+      : heads(std::vector<size_t>{3, 1, 2}[variant]),
+        dim(std::vector<size_t>{18, 40, 130}[variant]),
+        width(heads * dim),
+        input(RandomFloats(1, rows * 3 * width, 0.3f)),
+        steps(RandomFloats(2, rows * width, 2.0f)),
+        rates(RandomFloats(3, rows * heads, 3.0f)),
+        bias(RandomFloats(4, width)),
+        decay(NegativeFloats(5, heads, 2.0f)) {}
+
+  size_t StateFloats() const { return width * dim; }
+  size_t OutputWidth() const { return width; }
+  size_t UnitsPerRun() const { return heads; }
+
+  void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
+    Kernels<>::KimiDelta({.input = input.data(),
+                          .decay_input = steps.data(),
+                          .rates = rates.data(),
+                          .time_step_bias = bias.data(),
+                          .decay = decay.data(),
+                          .output = output,
+                          .heads = heads,
+                          .head_dim = dim,
+                          .runs = runs,
+                          .state_offset = RecurrentRuns::kStateOffset,
+                          .unit_begin = unit_begin,
+                          .unit_end = unit_end});
+  }
+
+  template <class Real>
+  void Step(size_t row, bool, Real* state, Real* output) const {
+    for (size_t i = 0; i < width; ++i) {
+      const size_t head = i / dim, begin = head * dim;
+      std::vector<float> with_bias(dim);
+      for (size_t n = 0; n < dim; ++n) with_bias[n] = steps[row * width + begin + n] + bias[begin + n];
+      const float* const query = input.data() + row * 3 * width + begin;
+      const reference::KimiTerms terms = {.query = query,
+                                          .key = query + width,
+                                          .time_step = with_bias.data(),
+                                          .value = input[row * 3 * width + 2 * width + i],
+                                          .rate = rates[row * heads + head],
+                                          .decay = decay[head],
+                                          .stride = dim,
+                                          .size = dim};
+      Real* const h = state + begin * dim + i % dim;
+      if constexpr (std::is_same_v<Real, float>) {
+        output[i] = reference::KimiDelta(terms, h);
+      } else {
+        output[i] = reference::KimiDeltaInDouble(terms, h);
+      }
+    }
+  }
+
+  size_t heads, dim, width;
+  std::vector<float> input, steps, rates, bias, decay;
+};
+
+struct DecayedSumCase {
+  static constexpr std::string_view kName = "decayed sum";
+  static constexpr size_t kVariants = 3;
+
+  DecayedSumCase(size_t rows, size_t variant)
+      : heads(std::vector<size_t>{3, 1, 2}[variant]),
+        dim(std::vector<size_t>{18, 40, 130}[variant]),
+        width(heads * dim),
+        input(RandomFloats(1, rows * 4 * width)),
+        bonus(RandomFloats(2, width)) {}
+
+  size_t StateFloats() const { return width * dim; }
+  size_t OutputWidth() const { return width; }
+  size_t UnitsPerRun() const { return heads; }
+
+  void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
+    Kernels<>::DecayedSum({.input = input.data(),
+                           .bonus = bonus.data(),
+                           .output = output,
+                           .heads = heads,
+                           .head_dim = dim,
+                           .runs = runs,
+                           .state_offset = RecurrentRuns::kStateOffset,
+                           .unit_begin = unit_begin,
+                           .unit_end = unit_end});
+  }
+
+  template <class Real>
+  void Step(size_t row, bool, Real* state, Real* output) const {
+    for (size_t i = 0; i < width; ++i) {
+      const size_t begin = i / dim * dim;
+      const float* const receptance = input.data() + row * 4 * width + begin;
+      const reference::DecayedSumTerms terms = {.receptance = receptance,
+                                                .exponent = receptance + width,
+                                                .key = receptance + 2 * width,
+                                                .bonus = bonus.data() + begin,
+                                                .value = input[row * 4 * width + 3 * width + i],
+                                                .stride = dim,
+                                                .size = dim};
+      Real* const h = state + begin * dim + i % dim;
+      if constexpr (std::is_same_v<Real, float>) {
+        output[i] = reference::DecayedSum(terms, h);
+      } else {
+        output[i] = reference::DecayedSumInDouble(terms, h);
+      }
+    }
+  }
+
+  size_t heads, dim, width;
+  std::vector<float> input, bonus;
+};
+
 struct TimeMixCase {
   static constexpr std::string_view kName = "time mix";
   static constexpr size_t kVariants = 4;
@@ -407,7 +520,7 @@ double Distance(const std::vector<float>& a, const std::vector<float>& b) {
 constexpr size_t kRows = 1 + 3 + 17 + 1 + 17;  // of RecurrentRuns
 
 TEST_CASE_TEMPLATE("a recurrence equals its reference and writes nothing else", Case, RgLruCase, SelectiveScanCase,
-                   StateSpaceCase, DeltaNetCase, TimeMixCase) {
+                   StateSpaceCase, DeltaNetCase, KimiDeltaCase, DecayedSumCase, TimeMixCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -420,7 +533,7 @@ TEST_CASE_TEMPLATE("a recurrence equals its reference and writes nothing else", 
 }
 
 TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, RgLruCase, SelectiveScanCase, StateSpaceCase,
-                   DeltaNetCase, TimeMixCase) {
+                   DeltaNetCase, KimiDeltaCase, DecayedSumCase, TimeMixCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -439,7 +552,7 @@ TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, RgLruCas
 }
 
 TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, RgLruCase, SelectiveScanCase,
-                   StateSpaceCase, DeltaNetCase, TimeMixCase) {
+                   StateSpaceCase, DeltaNetCase, KimiDeltaCase, DecayedSumCase, TimeMixCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -465,7 +578,7 @@ TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, R
 }
 
 TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, RgLruCase, SelectiveScanCase, StateSpaceCase, DeltaNetCase,
-                   TimeMixCase) {
+                   KimiDeltaCase, DecayedSumCase, TimeMixCase) {
   const Outcome outcome = RunAtOnce(Case(kRows, 0));
   CHECK(SavedDifference({Case::kName, "outputs"}, outcome.output) == "");
   CHECK(SavedDifference({Case::kName, "states"}, outcome.blocks) == "");

@@ -15,18 +15,20 @@ namespace skald::testing {
 namespace token_shift_test {
 
 struct ShiftCase {
-  ShiftCase(size_t channels, size_t mixes)
+  ShiftCase(size_t channels, size_t mixes, bool has_row_mixes)
       : channels(channels),
         mixes(mixes),
         stride(channels + 3),
         runs(channels),
         input(RandomFloats(1, runs.rows() * stride)),
-        mix(RandomFloats(2, mixes * channels)) {}
+        mix(RandomFloats(2, mixes * channels)),
+        row_mixes(RandomFloats(3, has_row_mixes ? runs.rows() * mixes * channels : 0)) {}
 
   void Run(size_t row_begin, size_t row_end, float* output) const {
     Kernels<>::TokenShift({.input = input.data(),
                            .input_stride = stride,
                            .mix = mix.data(),
+                           .row_mixes = row_mixes.empty() ? nullptr : row_mixes.data(),
                            .output = output,
                            .channels = channels,
                            .mixes = mixes,
@@ -48,7 +50,8 @@ struct ShiftCase {
           const float x = input[row * stride + c];
           const float state = run.input ? RecurrentRuns::State(run.input)[c] : 0.0f;
           const float previous = row > run.row_begin ? input[(row - 1) * stride + c] : state;
-          expected[row * mixes * channels + i] = std::fma(previous - x, mix[i], x);
+          const size_t at = row * mixes * channels + i;
+          expected[at] = std::fma(previous - x, row_mixes.empty() ? mix[i] : mix[i] + row_mixes[at], x);
         }
       }
     }
@@ -57,7 +60,7 @@ struct ShiftCase {
 
   size_t channels, mixes, stride;
   RecurrentRuns runs;
-  std::vector<float> input, mix;
+  std::vector<float> input, mix, row_mixes;
 };
 
 TEST_CASE("a token shift equals its formula, computed at once and in pieces, and writes nothing else") {
@@ -65,7 +68,7 @@ TEST_CASE("a token shift equals its formula, computed at once and in pieces, and
     for (const size_t mixes : {1, 6}) {
       CAPTURE(channels);
       CAPTURE(mixes);
-      const ShiftCase c(channels, mixes);
+      const ShiftCase c(channels, mixes, /*has_row_mixes=*/channels % 2 == 1);
       const std::vector<float> blocks = c.runs.Blocks(), expected = c.Expected();
       for (const size_t piece : {c.runs.rows(), size_t{1}, size_t{4}}) {
         std::vector<float> output = c.Poisoned();

@@ -120,6 +120,69 @@ inline double DeltaInDouble(const DeltaTerms& t, double* h) {
   return output;
 }
 
+// The inputs of one channel of Kimi delta attention in one row; time steps have their biases. State h: [size], `stride`
+// floats apart.
+struct KimiTerms {
+  const float *query, *key, *time_step;  // [size]
+  float value, rate, decay;
+  size_t stride, size;
+};
+
+inline float KimiDelta(const KimiTerms& t, float* h) {
+  float remembered = 0.0f, output = 0.0f;
+  const auto decay = [&](size_t n) { return Exp(Softplus(t.time_step[n]) * t.decay); };
+  for (size_t n = 0; n < t.size; ++n) remembered = std::fma(t.key[n] * decay(n), h[n * t.stride], remembered);
+  const float u = (t.value - remembered) * Sigmoid(t.rate);
+  for (size_t n = 0; n < t.size; ++n) {
+    float& state = h[n * t.stride];
+    state = std::fma(decay(n), state, u * t.key[n]);
+    output = std::fma(t.query[n], state, output);
+  }
+  return output;
+}
+
+inline double KimiDeltaInDouble(const KimiTerms& t, double* h) {
+  double remembered = 0.0, output = 0.0;
+  for (size_t n = 0; n < t.size; ++n) {
+    double& state = h[n * t.stride];
+    state *= std::exp(t.decay * SoftplusInDouble(t.time_step[n]));
+    remembered += t.key[n] * state;
+  }
+  for (size_t n = 0; n < t.size; ++n) {
+    double& state = h[n * t.stride];
+    state += t.key[n] * SigmoidInDouble(t.rate) * (t.value - remembered);
+    output += t.query[n] * state;
+  }
+  return output;
+}
+
+// The inputs of one channel of the time mix of RWKV-6 in one row. State h: [size], `stride` floats apart.
+struct DecayedSumTerms {
+  const float *receptance, *exponent, *key, *bonus;  // [size]
+  float value;
+  size_t stride, size;
+};
+
+inline float DecayedSum(const DecayedSumTerms& t, float* h) {
+  float output = 0.0f;
+  for (size_t n = 0; n < t.size; ++n) {
+    float& state = h[n * t.stride];
+    output = std::fma(t.receptance[n], std::fma(t.key[n] * t.bonus[n], t.value, state), output);
+    state = std::fma(Exp(-Exp(t.exponent[n])), state, t.value * t.key[n]);
+  }
+  return output;
+}
+
+inline double DecayedSumInDouble(const DecayedSumTerms& t, double* h) {
+  double output = 0.0;
+  for (size_t n = 0; n < t.size; ++n) {
+    double& state = h[n * t.stride];
+    output += t.receptance[n] * (double{t.key[n]} * t.bonus[n] * t.value + state);
+    state = std::exp(-std::exp(double{t.exponent[n]})) * state + double{t.key[n]} * t.value;
+  }
+  return output;
+}
+
 }  // namespace skald::reference
 
 #endif  // SKALD_TESTS_REFERENCE_RECURRENT_H_

@@ -16,10 +16,12 @@
 #include "skald/families/gemma3/gemma3.h"
 #include "skald/families/gemma4/gemma4.h"
 #include "skald/families/gpt_oss/gpt_oss.h"
+#include "skald/families/kimi_linear/kimi_linear.h"
 #include "skald/families/lfm2/lfm2.h"
 #include "skald/families/llama/llama.h"
 #include "skald/families/nemotron_h/nemotron_h.h"
 #include "skald/families/qwen3_next/qwen3_next.h"
+#include "skald/families/rwkv6/rwkv6.h"
 #include "skald/families/rwkv7/rwkv7.h"
 #include "tests/support/own_types.h"
 #include "tests/support/small_models.h"
@@ -308,10 +310,38 @@ struct Latents {
   }
 };
 
+// Delta rules and sums whose keys decay each by itself, latents without positions, Mamba with norms of what it selects.
+struct KeyDecays {
+  static constexpr std::string_view kName = "key-decays";
+  using Layers = LayerTypes<KimiDelta, LatentAttention, Mamba, GatedFeedForward, MixtureOfExperts, RwkvDecayedTimeMix,
+                            RwkvChannelMix>;
+  static constexpr ModelSpec Spec() {
+    KimiLinearSizes sizes = {.model_dim = 44, .vocab_size = 90, .feed_forward_dim = 50};
+    sizes.attends = {false, true}, sizes.dense = FirstLayersDense(2, 1);
+    sizes.delta.heads = 3, sizes.delta.head_dim = 14, sizes.delta.conv_width = 3;
+    sizes.attention.heads = 3, sizes.attention.latent_dim = 26;
+    sizes.attention.rope_dim = 10, sizes.attention.nope_dim = 14, sizes.attention.value_dim = 22;
+    sizes.experts.experts = 6, sizes.experts.chosen = 2, sizes.experts.width = 21, sizes.experts.shared_width = 21;
+    ModelSpec spec = KimiLinearSpec(sizes);
+    const Mamba mamba = {
+        .inner_dim = 40, .state_dim = 6, .time_step_rank = 5, .conv_width = 4, .selection_norm = RmsNorm()};
+    Block scan = {.number = 2};
+    scan.layers.push_back(mamba);
+    spec.blocks.push_back(scan);
+    const Rwkv6Sizes sums = {
+        .model_dim = 44, .layers = 1, .feed_forward_dim = 30, .head_dim = 22, .mix_rank = 4, .decay_rank = 6};
+    for (Block block : Rwkv6Spec(sums).blocks) {
+      block.number = 3;
+      spec.blocks.push_back(block);
+    }
+    return spec;
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
 #define SKALD_SMALL_MODELS                                                                                        \
   AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, SharedExperts, \
-      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, ParallelLayers, OwnTypes
+      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, KeyDecays, ParallelLayers, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

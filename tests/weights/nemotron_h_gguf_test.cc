@@ -42,6 +42,8 @@ std::string Converted(std::string name) {
       {"mixer.o_proj.", "attn_output."},
       {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias"},
       {"mixer.gate.", "ffn_gate_inp."},
+      {"mixer.fc1_latent_proj.", "ffn_latent_down."},
+      {"mixer.fc2_latent_proj.", "ffn_latent_up."},
       {"mixer.shared_experts.up_proj.", "ffn_up_shexp."},
       {"mixer.shared_experts.down_proj.", "ffn_down_shexp."},
       {"mixer.experts.", "block_sparse_moe.experts."},
@@ -111,6 +113,30 @@ GgufValues MoeMetadata(uint32_t groups = 1, uint32_t predicting = 0) {
       .F32(of + ".expert_weights_scale", 2.5f);
 }
 
+GgufValues LatentMetadata() {
+  const std::string of = "nemotron_h_moe";
+  return GgufValuesOf({{"general.architecture", of},
+                       {of + ".block_count", 5},
+                       {of + ".embedding_length", 48},
+                       {of + ".attention.head_count", 4},
+                       {of + ".attention.head_count_kv", {0, 0, 0, 2, 0}},
+                       {of + ".feed_forward_length", {0, 28, 0, 0, 28}},
+                       {of + ".attention.key_length", 20},
+                       {of + ".attention.value_length", 20},
+                       {of + ".ssm.conv_kernel", 4},
+                       {of + ".ssm.state_size", 12},
+                       {of + ".ssm.group_count", 2},
+                       {of + ".ssm.time_step_rank", 6},
+                       {of + ".ssm.inner_size", 84},
+                       {of + ".attention.layer_norm_rms_epsilon", 1e-5f},
+                       {of + ".expert_count", 8},
+                       {of + ".expert_used_count", 3},
+                       {of + ".expert_feed_forward_length", 28},
+                       {of + ".expert_shared_feed_forward_length", 36},
+                       {of + ".expert_weights_scale", 1.5f},
+                       {of + ".moe_latent_size", 30}});
+}
+
 void CheckArrives(const std::string& folder, const GgufValues& metadata) {
   CAPTURE(folder);
   const TemporaryFolder written;
@@ -126,9 +152,10 @@ void CheckArrives(const std::string& folder, const GgufValues& metadata) {
   CHECK(SameWeights(*weights, *LoadWeights(GoldenPath(folder), expected->spec, "", {.dtype = DType::kF32})));
 }
 
-TEST_CASE("Nemotron-H arrives from GGUF as from safetensors, with experts and without") {
+TEST_CASE("Nemotron-H arrives from GGUF as from safetensors, with experts, also in a latent space, and without") {
   CheckArrives("nemotron_h", Metadata("nemotron_h", {0, 84, 0, 0, 84}));
   CheckArrives("nemotron_h_moe", MoeMetadata());
+  CheckArrives("nemotron_h_latent", LatentMetadata());
 }
 
 TEST_CASE("a head of Nemotron 3 in the layer after the last computes what it should") {

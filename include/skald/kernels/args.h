@@ -373,13 +373,47 @@ struct DeltaNetArgs {
   size_t unit_begin, unit_end;
 };
 
+/// Recurrence of Kimi delta attention, Kimi Team 2025 (arXiv:2510.26692): a gated delta net whose state decays by keys.
+/// For each head, with d[n] = exp(decay softplus(f[n] + bias[n])) and beta = sigmoid(b):
+///   u[p] = beta (v[p] - sum over n of (k[n] d[n]) h[n, p]);   h[n, p] = d[n] h[n, p] + k[n] u[p];
+///   output[p] = sum over n of q[n] h[n, p].
+/// State: [heads, head_dim, head_dim] floats at state_offset. A unit is one head of one run: unit = run * heads + head.
+struct KimiDeltaArgs {
+  const float* input;           ///< [rows, 3 * heads * head_dim], tightly packed: q, k, v; q and k are scaled already
+  const float* decay_input;     ///< f: [rows, heads * head_dim], tightly packed
+  const float* rates;           ///< b: [rows, heads], tightly packed
+  const float* time_step_bias;  ///< [heads * head_dim]
+  const float* decay;           ///< [heads], -exp(A_log)
+  float* output;                ///< [rows, heads * head_dim], tightly packed
+  size_t heads, head_dim;       ///< head_dim is at most kMaxHeadDim
+  const RecurrentRun* runs;
+  size_t state_offset;
+  size_t unit_begin, unit_end;
+};
+
+/// Recurrence of RWKV-6, Peng et al. 2024 (arXiv:2404.05892), section 4.1.2, for each head. With d[n] =
+/// exp(-exp(w[n])):
+///   output[p] = sum over n of r[n] ((bonus[n] k[n]) v[p] + h[n, p]);   h[n, p] = d[n] h[n, p] + k[n] v[p].
+/// State: [heads, head_dim, head_dim] floats at state_offset. A unit is one head of one run: unit = run * heads + head.
+struct DecayedSumArgs {
+  const float* input;      ///< [rows, 4 * heads * head_dim], tightly packed: r, w, k, v
+  const float* bonus;      ///< [heads * head_dim]
+  float* output;           ///< [rows, heads * head_dim], tightly packed
+  size_t heads, head_dim;  ///< head_dim is at most kMaxHeadDim
+  const RecurrentRun* runs;
+  size_t state_offset;
+  size_t unit_begin, unit_end;
+};
+
 /// Token shift of RWKV: each row mixed with the one before it in its sequence, in several ways.
 ///   output[t, m, c] = input[t, c] + (input[t - 1, c] - input[t, c]) mix[m, c], the addition fused.
+/// With mixes of rows, mix[m, c] + row_mixes[t, m, c], rounded, takes the place of mix[m, c].
 /// The row before a run is the state, [channels] floats at state_offset of its input block, or zero.
 struct TokenShiftArgs {
   const float* input;  ///< [rows, channels]
   size_t input_stride;
   const float* mix;          ///< [mixes, channels]
+  const float* row_mixes;    ///< [rows, mixes, channels], tightly packed, or null
   float* output;             ///< [rows, mixes, channels], tightly packed
   size_t channels, mixes;    ///< shape of `mix`
   const RecurrentRun* runs;  ///< [num_runs], covering the rows in order

@@ -196,6 +196,20 @@ void Kernels<kTargets>::DeltaNet(const DeltaNetArgs& args) {
 }
 
 template <int64_t kTargets>
+void Kernels<kTargets>::KimiDelta(const KimiDeltaArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(KimiDeltaTable, KimiDelta);
+  HWY_DYNAMIC_DISPATCH_T(KimiDeltaTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::DecayedSum(const DecayedSumArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(DecayedSumTable, DecayedSum);
+  HWY_DYNAMIC_DISPATCH_T(DecayedSumTable)(args);
+}
+
+template <int64_t kTargets>
 void Kernels<kTargets>::TokenShift(const TokenShiftArgs& args) {
   SKALD_SHARE_ALL
   HWY_EXPORT_T(TokenShiftTable, TokenShift);

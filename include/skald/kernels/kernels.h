@@ -82,6 +82,10 @@ struct Kernels {
 
   static void DeltaNet(const DeltaNetArgs& args);
 
+  static void KimiDelta(const KimiDeltaArgs& args);
+
+  static void DecayedSum(const DecayedSumArgs& args);
+
   static void TokenShift(const TokenShiftArgs& args);
 
   static void TimeMix(const TimeMixArgs& args);

@@ -99,6 +99,7 @@ struct VectorParameter {
   Conversion convert = {};        ///< null: none
   bool may_be_converted = false;  ///< some files store the converted values
   std::vector<Axis> axes = {};    ///< of the elements after conversion; none: every rank has all
+  Conversion of_converted = {};   ///< what values need that are stored converted; null: nothing
 
   size_t size() const;
 };
@@ -152,8 +153,11 @@ class ParameterList {
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {});
   /// Adds the weight of a norm; with `unit_offset` the model multiplies by one plus it.
   void AddNorm(std::vector<float>& target, std::string_view name, Axis size, bool unit_offset);
-  /// The factor of time steps, given as a logarithm.
-  void AddDecay(std::vector<float>& target, std::string name, Axis size, RandomRange random);
+  /// The factor of time steps, given as a logarithm. `shape` is the tensor's where it has further axes of 1.
+  void AddDecay(std::vector<float>& target, std::string name, Axis size, RandomRange random,
+                std::vector<uint64_t> shape = {});
+  /// The same of a matrix [rows, cols] in files, which becomes its transpose.
+  void AddDecays(std::vector<float>& target, std::string name, Axis rows, size_t cols, RandomRange random);
   /// Notes what the model relies on; loading refuses files that break it.
   void Assume(Assumption assumption) { assumptions_.push_back(assumption); }
   /// Allows a tensor of the present layer that is not read.
@@ -165,7 +169,7 @@ class ParameterList {
   template <class Value>
   void Add(Value value);
 
-  void MayBeConverted(Conversion convert);
+  void MayBeConverted(Conversion convert, Conversion of_converted = {});
 
   RankShare share_;
   std::optional<size_t> layer_;

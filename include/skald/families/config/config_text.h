@@ -218,8 +218,8 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
   AddRecurrence(a, members);
 }
 
-/// Whether the short form that the text says is `a`: kinds of recurrent layers share members, and only one RoPE may
-/// have factors.
+/// Whether the short form that the text says is `a`: kinds of recurrent layers share members, only one RoPE may have
+/// factors, and no member tells norms within Mamba.
 bool SharedMembersAgree(const ShortForm& a);
 
 /// Those of the types that the model has.

@@ -31,6 +31,8 @@
 #include "skald/families/gte/detail/family.h"
 #include "skald/families/hunyuan/detail/family.h"
 #include "skald/families/internlm2/detail/family.h"
+#include "skald/families/jamba/detail/family.h"
+#include "skald/families/kimi_linear/detail/family.h"
 #include "skald/families/lfm2/detail/family.h"
 #include "skald/families/llama/detail/family.h"
 #include "skald/families/mamba/detail/family.h"
@@ -53,6 +55,7 @@
 #include "skald/families/qwen3_next/detail/family.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/recurrent_gemma/detail/family.h"
+#include "skald/families/rwkv6/detail/family.h"
 #include "skald/families/rwkv7/detail/family.h"
 #include "skald/families/seed_oss/detail/family.h"
 #include "skald/families/smollm3/detail/family.h"
@@ -73,8 +76,9 @@ using FamilyRows =
              SeedOssRow, Exaone4Row, ArceeRow, GemmaRow, Gemma2Row, Gemma3Row, RecurrentGemmaRow, MambaRow, Mamba2Row,
              Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow, FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row,
              DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row, CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row,
-             Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row, BertRow,
-             MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow, T5EncoderRow>;
+             Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row, JambaRow,
+             KimiLinearRow, Rwkv6Row, BertRow, MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow,
+             T5EncoderRow>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

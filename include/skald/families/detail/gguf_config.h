@@ -7,9 +7,13 @@
 
 #include "skald/families/gguf_config.h"
 
+#include <charconv>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <variant>
 
 #include <algorithm>
@@ -34,12 +38,22 @@ namespace internal {
 // Twice as many elements of a head are turned. Beyond every model there is.
 inline constexpr uint64_t kMaxRopeDivisors = 1 << 16;
 
+// Adds the number of the layer that a tensor is of, as in "blk.7.ffn_gate_inp.weight".
+inline void AddLayerOf(std::string_view tensor, std::set<uint32_t>& layers) {
+  constexpr std::string_view kBlocks = "blk.";
+  if (!tensor.starts_with(kBlocks)) return;
+  uint32_t layer = 0;
+  const char* const begin = tensor.data() + kBlocks.size();
+  if (std::from_chars(begin, tensor.data() + tensor.size(), layer).ec == std::errc()) layers.insert(layer);
+}
+
 inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
   GgufTensorFacts facts;
   for (size_t i = 0; i < file.size(); ++i) {
     const TensorView tensor = file[i];
     if (tensor.name == "output.weight") facts.has_head = true;
     if (tensor.name.ends_with(".ssm_norm.weight")) facts.has_ssm_norm = true;
+    if (tensor.name.ends_with(".ffn_gate_inp.weight")) AddLayerOf(tensor.name, facts.expert_layers);
     if (tensor.name.ends_with(".attn_v.weight")) ++facts.value_projections;
     if (tensor.name.ends_with(".attn_norm_2.weight")) facts.has_second_attention_norm = true;
     if (tensor.name.ends_with(".ffn_norm.weight")) facts.has_feed_forward_norm = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Mamba family (arXiv:2312.00752): every layer is a selective state space, without attention and without
-// feed-forward blocks. The numbers of each size are those of the config.json on the page named above it.
+// feed-forward blocks; and Falcon Mamba (arXiv:2410.05355), which normalises what is selected. The numbers of each size
+// are those of the config.json on the page named above it.
 
 #ifndef SKALD_FAMILIES_MAMBA_MAMBA_H_
 #define SKALD_FAMILIES_MAMBA_MAMBA_H_
@@ -17,6 +18,11 @@ struct MambaFamily {
   static constexpr float kNormEpsilon = 1e-5f;
   static constexpr int kConvWidth = 4, kStateDim = 16;
   static constexpr bool kTiedEmbeddings = true;
+};
+
+/// Mamba with norms, which have no weights, of the time step's bottleneck, B and C.
+struct FalconMambaFamily : MambaFamily {
+  static constexpr std::string_view kModelType = "falcon_mamba";
 };
 
 /// https://huggingface.co/state-spaces/mamba-130m-hf

@@ -21,14 +21,16 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// `previous` is null for zeros.
-HWY_INLINE void ShiftRow(const TokenShiftArgs& args, const float* input, const float* previous, float* output) {
+// `previous` is null for zeros, `row_mixes` for none.
+HWY_INLINE void ShiftRow(const TokenShiftArgs& args, const float* input, const float* previous, const float* row_mixes,
+                         float* output) {
   for (size_t c = 0; c < args.channels; c += hn::Lanes(FloatTag())) {
     const size_t count = args.channels - c;
     const FloatVec x = LoadUpTo(input + c, count);
     const FloatVec change = hn::Sub(previous ? LoadUpTo(previous + c, count) : hn::Zero(FloatTag()), x);
     for (size_t m = 0; m < args.mixes; ++m) {
-      const FloatVec mix = LoadUpTo(args.mix + m * args.channels + c, count);
+      FloatVec mix = LoadUpTo(args.mix + m * args.channels + c, count);
+      if (row_mixes) mix = hn::Add(mix, LoadUpTo(row_mixes + m * args.channels + c, count));
       StoreUpTo(hn::MulAdd(change, mix, x), output + m * args.channels + c, count);
     }
   }
@@ -41,7 +43,8 @@ inline void TokenShift(const TokenShiftArgs& args) {
     for (size_t row = HWY_MAX(run.row_begin, args.row_begin); row < row_end; ++row) {
       const float* input = args.input + row * args.input_stride;
       const float* previous = row > run.row_begin ? input - args.input_stride : StateIn(run.input, args.state_offset);
-      ShiftRow(args, input, previous, args.output + row * args.mixes * args.channels);
+      const size_t begin = row * args.mixes * args.channels;
+      ShiftRow(args, input, previous, args.row_mixes ? args.row_mixes + begin : nullptr, args.output + begin);
     }
   }
 }

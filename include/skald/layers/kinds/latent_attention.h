@@ -45,6 +45,7 @@ struct LatentAttention {
   RmsNorm norm = {};    ///< of what queries are made of, and of latents
   float query_growth = 0.0f;     ///< as Attention::query_growth
   int query_growth_context = 0;  ///< likewise
+  bool rotates = true;           ///< false: RoPE turns nothing, and rope is unused
 
   friend constexpr bool operator==(const LatentAttention&, const LatentAttention&) = default;
 
@@ -61,6 +62,7 @@ struct LatentAttention {
     visit("norm", self.norm);
     VisitUnless(0.0f, "query_growth", self.query_growth, visit);
     VisitUnless(0, "query_growth_context", self.query_growth_context, visit);
+    VisitUnless(true, "rotates", self.rotates, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -81,6 +83,7 @@ struct LatentAttention {
     if (!internal::IsGrowth(query_growth, query_growth_context)) {
       return "Queries that grow with their position need a positive factor and a positive number of positions.";
     }
+    if (!rotates && rope != RopeSpec()) return "A RoPE that rotates no element would be ignored.";
     if (const char* why = norm.WhyImpossible()) return why;
     return skald::WhyImpossible(rope);
   }
@@ -89,7 +92,7 @@ struct LatentAttention {
     return {.kv_heads = 1,
             .head_dim = static_cast<uint32_t>(rope_dim + latent_dim),
             .rope = rope,
-            .rotary_dim = static_cast<uint32_t>(rope_dim),
+            .rotary_dim = rotates ? static_cast<uint32_t>(rope_dim) : 0,
             .latent_dim = static_cast<uint32_t>(latent_dim)};
   }
 

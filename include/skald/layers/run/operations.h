@@ -53,6 +53,9 @@ class Operations : public Multiplications {
   /// LayerNorm of each row of `size` elements; no weight and no bias where those are empty. `output` may be `input`.
   void LayerNorm(Rows input, size_t rows, size_t size, const std::vector<float>& weight, const std::vector<float>& bias,
                  float epsilon, Rows output);
+  /// The same of each of `parts` equal parts of a row by itself, in place; `weight` and `bias` are of the whole row.
+  void LayerNormParts(Rows values, size_t rows, size_t size, size_t parts, std::span<const float> weight,
+                      std::span<const float> bias, float epsilon);
 
   /// output = input, [rows, cols] each.
   void Copy(Rows input, size_t rows, size_t cols, Rows output);
@@ -104,6 +107,10 @@ class Operations : public Multiplications {
   void StateSpace(StateSpaceArgs args, size_t units, size_t work);
   /// See RgLru and DeltaNetArgs.
   void DeltaNet(DeltaNetArgs args, size_t units, size_t work);
+  /// See RgLru and KimiDeltaArgs.
+  void KimiDelta(KimiDeltaArgs args, size_t units, size_t work);
+  /// See RgLru and DecayedSumArgs.
+  void DecayedSum(DecayedSumArgs args, size_t units, size_t work);
   /// See RgLru and TimeMixArgs.
   void TimeMix(TimeMixArgs args, size_t units, size_t work);
 

@@ -76,7 +76,7 @@ SKALD_INLINE void LoadPlan::Add(const BlocksParameter& parameter, std::optional<
 
 SKALD_INLINE void LoadPlan::Add(const VectorParameter& parameter, std::optional<size_t> layer) {
   const bool is_converted = parameter.may_be_converted && finder_.names().stores_converted;
-  VectorStep step{&parameter, {}, is_converted ? Conversion() : parameter.convert};
+  VectorStep step{&parameter, {}, is_converted ? parameter.of_converted : parameter.convert};
   const auto rows = [](const ArrayPart& part) -> size_t { return part.shape.empty() ? 1 : part.shape.front(); };
   const auto places = finder_.PlacesOf(parameter.parts, layer, rows);
   for (size_t i = 0; i < places.size(); ++i) {

@@ -95,9 +95,27 @@ SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string
   });
 }
 
-SKALD_INLINE void ParameterList::AddDecay(std::vector<float>& target, std::string name, Axis size, RandomRange random) {
-  AddVector(target, {{std::move(name), size}}, random);
+SKALD_INLINE void ParameterList::AddDecay(std::vector<float>& target, std::string name, Axis size, RandomRange random,
+                                          std::vector<uint64_t> shape) {
+  if (shape.empty())
+    AddVector(target, {{std::move(name), size}}, random);
+  else
+    AddArray(target, {{std::move(name), std::move(shape)}}, random, {}, {size});
   MayBeConverted(internal::DecayFromLogarithm);
+}
+
+SKALD_INLINE void ParameterList::AddDecays(std::vector<float>& target, std::string name, Axis rows, size_t cols,
+                                           RandomRange random) {
+  const auto transpose = [size = rows.size, cols](std::vector<float>& values) {
+    internal::Transpose(values, size, cols);
+  };
+  AddArray(target, {{std::move(name), {rows, cols}}}, random, {}, {rows.Times(cols)});
+  MayBeConverted(
+      [transpose](std::vector<float>& values) {
+        internal::DecayFromLogarithm(values);
+        transpose(values);
+      },
+      transpose);
 }
 
 template <class Value>
@@ -107,10 +125,11 @@ void ParameterList::Add(Value value) {
   parameter.value = std::move(value);
 }
 
-SKALD_INLINE void ParameterList::MayBeConverted(Conversion convert) {
+SKALD_INLINE void ParameterList::MayBeConverted(Conversion convert, Conversion of_converted) {
   auto& vector = std::get<VectorParameter>(parameters_.back().value);
   vector.convert = std::move(convert);
   vector.may_be_converted = true;
+  vector.of_converted = std::move(of_converted);
 }
 
 SKALD_INLINE size_t MemoryBytes(const ParameterList& list) {

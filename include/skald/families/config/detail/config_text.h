@@ -112,6 +112,7 @@ SKALD_INLINE void AddRecurrence(const ShortForm& a, Members& members) {
 
 SKALD_INLINE bool SharedMembersAgree(const ShortForm& a) {
   if (a.sliding_rope && !a.sliding_rope->factors.empty()) return false;
+  if (a.mamba.selection_norm && std::ranges::count(a.layers, LayerKind::kMamba) != 0) return false;
   std::vector<int> conv_widths, state_dims;
   for (const LayerKind kind : a.layers) {
     if (kind == LayerKind::kRgLru) conv_widths.push_back(a.rg_lru.conv_width);

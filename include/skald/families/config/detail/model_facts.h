@@ -27,10 +27,12 @@
 #include "skald/layers/kinds/latent_attention.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/kinds/recurrent/gated_delta_net.h"
+#include "skald/layers/kinds/recurrent/kimi_delta.h"
 #include "skald/layers/kinds/recurrent/mamba.h"
 #include "skald/layers/kinds/recurrent/mamba2.h"
 #include "skald/layers/kinds/recurrent/rg_lru.h"
 #include "skald/layers/kinds/recurrent/rwkv/channel_mix.h"
+#include "skald/layers/kinds/recurrent/rwkv/decayed_time_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/layer_norm.h"
@@ -266,7 +268,13 @@ inline constexpr ModelFact kModelFacts[] = {
     {"linear_key_head_dim", Member<GatedDeltaNet, &GatedDeltaNet::key_dim>},
     {"linear_value_head_dim", Member<GatedDeltaNet, &GatedDeltaNet::value_dim>},
     {"linear_conv_kernel_dim", Member<GatedDeltaNet, &GatedDeltaNet::conv_width>},
+    {"linear_num_heads", Member<KimiDelta, &KimiDelta::heads>},
+    {"linear_head_dim", Member<KimiDelta, &KimiDelta::head_dim>},
+    {"linear_conv_kernel_dim", Member<KimiDelta, &KimiDelta::conv_width>},
     {"intermediate_size", Member<RwkvChannelMix, &RwkvChannelMix::width>},
+    {"head_size", Member<RwkvDecayedTimeMix, &RwkvDecayedTimeMix::head_dim>},
+    {"rank of mixes", Member<RwkvDecayedTimeMix, &RwkvDecayedTimeMix::mix_rank>},
+    {"rank of decays", Member<RwkvDecayedTimeMix, &RwkvDecayedTimeMix::decay_rank>},
     {"head_dim", Member<RwkvTimeMix, &RwkvTimeMix::head_dim>},
     {"decay_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::decay_rank>},
     {"a_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::rate_rank>},
@@ -327,6 +335,11 @@ inline constexpr ModelFact kModelFacts[] = {
     {"state_size", Member<Mamba, &Mamba::state_dim>},
     {"time_step_rank", Member<Mamba, &Mamba::time_step_rank>},
     {"conv_kernel", Member<Mamba, &Mamba::conv_width>},
+    {"norms of what Mamba selects",
+     [](const ModelSpec& s) {
+       return FactOf(LayersThat(s, Is<Mamba>), "false",
+                     [](const LayerSpec& layer) { return Text(layer.As<Mamba>()->selection_norm.has_value()); });
+     }},
     {"expand * hidden_size",
      [](const ModelSpec& s) {
        return FactOf(LayersThat(s, Is<Mamba2>), "0", [](const LayerSpec& layer) {

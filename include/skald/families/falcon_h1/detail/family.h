@@ -17,8 +17,14 @@ inline constexpr FactRenaming kFalconH1FactNames[] = {{"num_heads", "mamba_n_hea
                                                       {"n_groups", "mamba_n_groups"},
                                                       {"conv_kernel", "mamba_d_conv"}};
 
-inline constexpr Renaming kFalconH1Names[] = {
-    {"feed_forward_norm.", "pre_ff_layernorm."}, {"mixer.", "mamba."}, {"mlp.", "feed_forward."}};
+// Those of Falcon-H1, and of Jamba, which has experts too.
+inline constexpr Renaming kFalconH1Names[] = {{"feed_forward_norm.", "pre_ff_layernorm."},
+                                              {"mixer.", "mamba."},
+                                              {"mlp.gate.", "feed_forward.router."},
+                                              {"mlp.experts.gate_proj.", "feed_forward.experts.#.gate_proj."},
+                                              {"mlp.experts.up_proj.", "feed_forward.experts.#.up_proj."},
+                                              {"mlp.experts.down_proj.", "feed_forward.experts.#.down_proj."},
+                                              {"mlp.", "feed_forward."}};
 
 inline constexpr TensorNames kFalconH1Tensors[] = {
     {.body = "model.", .head = "lm_head.", .final_norm = "final_layernorm.", .renamings = kFalconH1Names}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mamba: its row of the registry.
+// Mamba and Falcon Mamba: their row of the registry.
 
 #ifndef SKALD_FAMILIES_MAMBA_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_MAMBA_DETAIL_FAMILY_H_
@@ -34,17 +34,30 @@ inline constexpr TensorNames kMambaTensors[] = {{.body = "backbone.",
                                                  .final_norm = "norm_f.",
                                                  .renamings = kMambaNames}};
 
+// Also of what Jamba has.
+inline constexpr Renaming kMambaGgufNames[] = {{"mixer.x_proj.", "ssm_x."},
+                                               {"mixer.dt_proj.", "ssm_dt."},
+                                               {"mixer.dt_layernorm.", "ssm_dt_norm."},
+                                               {"mixer.b_layernorm.", "ssm_b_norm."},
+                                               {"mixer.c_layernorm.", "ssm_c_norm."}};
+
 inline constexpr PassedFields kMambaPassedJson[] = {
-    {"what intermediate_size was made from, and is read where that is missing", "", "expand"}, kPaddedVocabulary};
+    {"what intermediate_size was made from, and is read where that is missing", "", "expand"},
+    {"which of several ways to compute the same is taken", "falcon_mamba", "use_falcon_mambapy"},
+    kPaddedVocabulary};
 
 inline constexpr ModelType kMambaTypes[] = {
-    {.name = MambaFamily::kModelType, .read = ReadOne<ReadMamba>, .fact_names = kMambaFactNames}};
+    {.name = MambaFamily::kModelType, .read = ReadOne<ReadMamba>, .fact_names = kMambaFactNames},
+    {.name = FalconMambaFamily::kModelType, .read = ReadOne<ReadFalconMamba>, .fact_names = kMambaFactNames}};
+
+inline constexpr GgufArchitecture kMambaArchitectures[] = {{.name = "mamba", .read = ReadOneGguf<ReadMambaGguf>}};
 
 struct MambaRow {
-  static constexpr FamilyRow kRow = {.name = "Mamba",
+  static constexpr FamilyRow kRow = {.name = "Mamba, Falcon Mamba",
                                      .special = "selective state spaces alone: no attention",
                                      .model_types = kMambaTypes,
-                                     .has_gguf = false,
+                                     .architectures = kMambaArchitectures,
+                                     .gguf_names = kMambaGgufNames,
                                      .own_names = kMambaTensors,
                                      .passed_json = kMambaPassedJson};
   using Published = ConfigTypes<Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B>;

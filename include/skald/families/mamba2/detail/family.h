@@ -18,11 +18,13 @@ inline constexpr PassedFields kMamba2PassedJson[] = {
 inline constexpr ModelType kMamba2Types[] = {
     {.name = Mamba2Family::kModelType, .read = ReadOne<ReadMamba2>, .fact_names = kMambaFactNames}};
 
+inline constexpr GgufArchitecture kMamba2Architectures[] = {{.name = "mamba2", .read = ReadOneGguf<ReadMamba2Gguf>}};
+
 struct Mamba2Row {
   static constexpr FamilyRow kRow = {.name = "Mamba-2",
                                      .special = "the same by heads",
                                      .model_types = kMamba2Types,
-                                     .has_gguf = false,
+                                     .architectures = kMamba2Architectures,
                                      .passed_json = kMamba2PassedJson};
   using Published = ConfigTypes<Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the config.json of Mamba-2. Settings of its configuration class that no published checkpoint uses (other
-// biases, activations, norms) are refused.
+// Reads what config.json and the metadata of GGUF files say of Mamba-2. Settings of its configuration class that no
+// published checkpoint uses (other biases, activations, norms) are refused.
 
 #ifndef SKALD_FAMILIES_MAMBA2_DETAIL_MAMBA2_H_
 #define SKALD_FAMILIES_MAMBA2_DETAIL_MAMBA2_H_
@@ -14,7 +14,9 @@
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/mamba2/mamba2.h"
+#include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/mamba_fields.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 
@@ -37,6 +39,13 @@ inline ShortForm ReadMamba2(const JsonFields& fields) {
   if (layer.heads % layer.groups != 0) fields.WrongValue("n_groups", layer.groups, "a divisor of num_heads");
   ReadTimeStepLimit(fields, layer);
   return a;
+}
+
+inline DescribedModel ReadMamba2Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  ShortForm a = ShortFormOf<Mamba2Family>();
+  ReadGgufMixers(fields, facts, LayerKind::kMamba2, a);
+  a.mamba2 = ReadGgufMamba2(fields);
+  return {a.model_type, Expand(a)};
 }
 
 }  // namespace skald::internal

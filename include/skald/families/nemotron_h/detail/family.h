@@ -23,6 +23,9 @@ inline constexpr FactRenaming kNemotronHFactNames[] = {
     {"expand * hidden_size", "mamba_num_heads * mamba_head_dim"},
     {"state_size", "ssm_state_size"}};
 
+inline constexpr Renaming kNemotronHGgufNames[] = {{"mlp.fc1_latent_proj.", "ffn_latent_down."},
+                                                   {"mlp.fc2_latent_proj.", "ffn_latent_up."}};
+
 inline constexpr PassedFields kNemotronHPassedJson[] = {
     {"the number of layers, which a list with one for each says too", "", "num_hidden_layers hybrid_override_pattern"},
     {"of kinds of layers that the model does not have, and read where it does", "",
@@ -51,6 +54,7 @@ struct NemotronHRow {
       .special = "one mixer a layer: Mamba-2, attention without RoPE, ReLU squared, experts",
       .model_types = kNemotronHTypes,
       .architectures = kNemotronHArchitectures,
+      .gguf_names = kNemotronHGgufNames,
       .passed_json = kNemotronHPassedJson,
       .passed_gguf = kNemotronHPassedGguf};
   using Published = ConfigTypes<NemotronNano_9B_V2, Nemotron3Nano_30B_A3B>;

@@ -164,7 +164,7 @@ inline DescribedModel ReadNemotronHMoeGguf(const JsonFields& fields, const GgufT
   if (!experts.normalized) experts.sum_epsilon = 0.0f;
   experts.weight_scale = static_cast<float>(fields.Positive("expert_weights_scale", 1.0));
   fields.Expect("expert_group_count", 1);  // files do not say how many of several are chosen
-  fields.Expect("moe_latent_size", nullptr);
+  if (fields.Find("moe_latent_size") != nullptr) experts.latent_dim = fields.Size("moe_latent_size");
   return ReadNemotronHGgufWith(fields, facts, experts);
 }
 

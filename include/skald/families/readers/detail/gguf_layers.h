@@ -10,6 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/json/detail/json_fields.h"
+#include "skald/families/config/layer.h"
+#include "skald/families/config/short_form.h"
+#include "skald/families/readers/detail/model_fields.h"
 #include "skald/layers/kinds/recurrent/mamba2.h"
 
 namespace skald::internal {
@@ -29,6 +32,17 @@ inline int ReadLayersNumber(const JsonFields& fields, const char* name) {
     if (value != 0) number = value;
   }
   return static_cast<int>(number);
+}
+
+// Reads a model whose layers are mixers of one kind alone, apart from their sizes.
+inline void ReadGgufMixers(const JsonFields& fields, const GgufTensorFacts& facts, LayerKind kind, ShortForm& a) {
+  a.model_dim = fields.Size("embedding_length");
+  a.vocab_size = facts.vocab_size;
+  a.layers.assign(static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers)), kind);
+  fields.Expect("feed_forward_length", 0);
+  fields.Expect("attention.head_count", 0);
+  a.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
+  a.tied_embeddings = !facts.has_head;
 }
 
 inline Mamba2 ReadGgufMamba2(const JsonFields& fields) {

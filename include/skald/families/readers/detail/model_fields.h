@@ -6,6 +6,8 @@
 #define SKALD_FAMILIES_READERS_DETAIL_MODEL_FIELDS_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <set>
 #include <vector>
 
 #include "skald/base/json/detail/json_fields.h"
@@ -25,6 +27,7 @@ struct GgufTensorFacts {
   bool has_second_attention_norm = false;                          ///< a further one in front of attention
   bool has_feed_forward_norm = false;                              ///< one before feed-forward layers
   std::vector<float> long_rope_divisors{}, short_rope_divisors{};  ///< two such lists, to be chosen from
+  std::set<uint32_t> expert_layers{};                              ///< those with a router of experts
 };
 
 namespace internal {

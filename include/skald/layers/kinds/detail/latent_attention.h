@@ -19,15 +19,16 @@ SKALD_INLINE void LatentAttention::ListParameters(Weights& weights, size_t model
   const size_t inputs = query_rank > 0 ? static_cast<size_t>(query_rank) : model_dim;
   const size_t nope = static_cast<size_t>(nope_dim), rotated = static_cast<size_t>(rope_dim);
   const size_t latent = static_cast<size_t>(latent_dim), of_head = nope + static_cast<size_t>(value_dim);
+  const size_t turned = rotates ? rotated : 0;
   if (query_rank > 0) {
     list.AddMatrix(weights.query_in, model_dim, {{"self_attn.q_a_proj.weight", inputs}});
     norm.ListParameters(weights.query_norm, "self_attn.q_a_layernorm", inputs, list);
   }
   list.AddMatrix(weights.query_nope, inputs, QueryParts(0, nope, 0), {Heads(nope)});
-  list.AddMatrix(weights.query_rope, inputs, QueryParts(nope, rotated, rotated), {Heads(rotated)});
+  list.AddMatrix(weights.query_rope, inputs, QueryParts(nope, rotated, turned), {Heads(rotated)});
   constexpr const char* kKey = "self_attn.kv_a_proj.weight";
   list.AddMatrix(weights.key, model_dim,
-                 {{.name = kKey, .rows = rotated, .head_dim = rotated, .interleaved = {latent, latent + rotated}},
+                 {{.name = kKey, .rows = rotated, .head_dim = turned, .interleaved = {latent, latent + rotated}},
                   {.name = kKey, .rows = latent, .interleaved = {0, latent + rotated}}});
   norm.ListParameters(weights.latent_norm, "self_attn.kv_a_layernorm", latent, list);
   list.AddBlocks(weights.key_heads, Heads(1), nope,
@@ -109,6 +110,7 @@ SKALD_INLINE void LatentAttention::MakeQueries(const Weights& weights, const Lay
 }
 
 SKALD_INLINE void LatentAttention::Rotate(const LayerRun& run, Rows rows, size_t count) const {
+  if (!rotates) return;
   run.ops.Rope({.rows = rows.data,
                 .row_stride = rows.stride,
                 .cos = run.cache.cos,

@@ -45,6 +45,10 @@ struct CausalConv {
   void ListParameters(Weights& weights, std::string_view name, ParameterList& list,
                       const std::vector<Axis>& axes) const;
 
+  /// The same where the taps are those of several tensors, each of as many channels, and there is no bias.
+  void ListParameters(Weights& weights, std::span<const std::string_view> names, ParameterList& list,
+                      const std::vector<Axis>& axes) const;
+
   /// output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.
   void Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset, float* output) const;
 };

@@ -136,11 +136,6 @@ struct GatedDeltaNet {
   /// mixed = what the memory gives for the rows, from the projection and the rates.
   void Recur(const Weights& weights, const LayerRun& run, Rows projected, Rows rates, Rows mixed) const;
 
-  /// Queries and keys become unit vectors, and queries are divided by the root of their size. To divide by the root of
-  /// the sum of squares plus epsilon is an RMSNorm: by the root of their mean plus a share of epsilon, times a
-  /// constant.
-  void NormalizeKeys(const LayerRun& run, Rows convolved) const;
-
   void Remember(const Weights& weights, const LayerRun& run, const float* convolved, const float* rates,
                 float* mixed) const;
 };

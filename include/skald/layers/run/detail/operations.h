@@ -66,6 +66,26 @@ SKALD_INLINE void Operations::LayerNorm(Rows input, size_t rows, size_t size, co
   });
 }
 
+SKALD_INLINE void Operations::LayerNormParts(Rows values, size_t rows, size_t size, size_t parts,
+                                             std::span<const float> weight, std::span<const float> bias,
+                                             float epsilon) {
+  const size_t part = size / parts;
+  ParallelFor(executor_, rows, size, [&](size_t begin, size_t end) {
+    for (size_t i = 0; i < parts; ++i) {
+      Kernels<>::LayerNorm({.input = values.data + i * part,
+                            .input_stride = values.stride,
+                            .weight = weight.data() + i * part,
+                            .bias = bias.data() + i * part,
+                            .output = values.data + i * part,
+                            .output_stride = values.stride,
+                            .cols = part,
+                            .epsilon = epsilon,
+                            .row_begin = begin,
+                            .row_end = end});
+    }
+  });
+}
+
 SKALD_INLINE void Operations::Copy(Rows input, size_t rows, size_t cols, Rows output) {
   ParallelFor(executor_, rows, cols, [&](size_t begin, size_t end) {
     for (size_t r = begin; r < end; ++r) {
@@ -209,6 +229,14 @@ SKALD_INLINE void Operations::StateSpace(StateSpaceArgs args, size_t units, size
 
 SKALD_INLINE void Operations::DeltaNet(DeltaNetArgs args, size_t units, size_t work) {
   ForUnits(args, units, work, [](const DeltaNetArgs& part) { Kernels<>::DeltaNet(part); });
+}
+
+SKALD_INLINE void Operations::KimiDelta(KimiDeltaArgs args, size_t units, size_t work) {
+  ForUnits(args, units, work, [](const KimiDeltaArgs& part) { Kernels<>::KimiDelta(part); });
+}
+
+SKALD_INLINE void Operations::DecayedSum(DecayedSumArgs args, size_t units, size_t work) {
+  ForUnits(args, units, work, [](const DecayedSumArgs& part) { Kernels<>::DecayedSum(part); });
 }
 
 SKALD_INLINE void Operations::TimeMix(TimeMixArgs args, size_t units, size_t work) {

@@ -20,13 +20,21 @@ namespace skald {
 
 SKALD_INLINE void CausalConv::ListParameters(Weights& weights, std::string_view name, ParameterList& list,
                                              const std::vector<Axis>& axes) const {
+  ListParameters(weights, std::span(&name, 1), list, axes);
+  if (has_bias) list.AddArray(weights.bias, {{Concat({name, ".bias"}), {channels}}}, {}, {}, axes);
+}
+
+SKALD_INLINE void CausalConv::ListParameters(Weights& weights, std::span<const std::string_view> names,
+                                             ParameterList& list, const std::vector<Axis>& axes) const {
   std::vector<Axis> of_taps;
   for (size_t tap = 0; tap < taps; ++tap) of_taps.insert(of_taps.end(), axes.begin(), axes.end());
+  std::vector<ArrayPart> parts;
+  for (const std::string_view name : names) {
+    parts.push_back({Concat({name, ".weight"}), {channels / names.size(), 1, taps}});
+  }
   list.AddArray(
-      weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
-      {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
+      weights.taps, std::move(parts), {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
       [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); }, std::move(of_taps));
-  if (has_bias) list.AddArray(weights.bias, {{Concat({name, ".bias"}), {channels}}}, {}, {}, axes);
 }
 
 SKALD_INLINE void CausalConv::Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset,

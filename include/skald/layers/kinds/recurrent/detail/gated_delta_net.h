@@ -7,13 +7,11 @@
 
 #include "skald/layers/kinds/recurrent/gated_delta_net.h"
 
-#include <algorithm>
-#include <cmath>
-#include <span>
 #include <utility>
 
 #include "skald/base/inline.h"
 #include "skald/kernels/args.h"
+#include "skald/layers/kinds/recurrent/unit_keys.h"
 #include "skald/layers/run/layer_run.h"
 
 namespace skald {
@@ -104,22 +102,9 @@ SKALD_INLINE void GatedDeltaNet::Recur(const Weights& weights, const LayerRun& r
                                        Rows mixed) const {
   float* const convolved = run.scratch.As<Pieces>().convolved;
   conv().Run(weights.conv, run, projected, run.state.offset + memory_floats() * sizeof(float), convolved);
-  NormalizeKeys(run, {convolved, conv().channels});
+  internal::MakeUnitKeys(run, {convolved, conv().channels}, static_cast<size_t>(key_heads),
+                         static_cast<size_t>(key_dim), run.scratch.As<Pieces>().key_factors);
   Remember(weights, run, convolved, rates.data, mixed.data);
-}
-
-SKALD_INLINE void GatedDeltaNet::NormalizeKeys(const LayerRun& run, Rows convolved) const {
-  constexpr float kEpsilon = 1e-6f;
-  const auto size = static_cast<size_t>(key_dim), heads = static_cast<size_t>(key_heads);
-  const auto dim = static_cast<float>(key_dim);
-  float* const factors = run.scratch.As<Pieces>().key_factors;
-  const std::span<float> of_queries(factors, size), of_keys(factors + size, size);
-  std::ranges::fill(of_queries, 1.0f / dim);
-  std::ranges::fill(of_keys, 1.0f / std::sqrt(dim));
-  for (size_t head = 0; head < 2 * heads; ++head) {
-    const Rows columns = {convolved.data + head * size, convolved.stride};
-    run.ops.Norm(columns, run.state.rows(), size, head < heads ? of_queries : of_keys, kEpsilon / dim, columns);
-  }
 }
 
 SKALD_INLINE void GatedDeltaNet::Remember(const Weights& weights, const LayerRun& run, const float* convolved,

@@ -11,7 +11,6 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/layer_run.h"
-#include "skald/weights/packing/recurrent_transforms.h"
 
 namespace skald {
 
@@ -23,15 +22,15 @@ SKALD_INLINE void Mamba::ListParameters(Weights& weights, size_t model_dim, Para
   list.AddMatrix(weights.output, w, {{"mixer.out_proj.weight", model_dim}});
   // The state is multiplied by exp(decay * softplus(time step)) at each token; the softplus of these random biases
   // lies between 0.01 and 0.1.
-  const auto convert = [=, size = w.size](std::vector<float>& values) {
-    internal::DecayFromLogarithm(values);
-    internal::Transpose(values, size, states);
-  };
-  list.AddArray(weights.decay, {{"mixer.A_log", {w, states}}}, {-8.5f, 7.5f}, convert, {w.Times(states)});
+  list.AddDecays(weights.decay, "mixer.A_log", w, states, {-8.5f, 7.5f});
   list.AddVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, {-3.43f, 1.15f});
   list.AddVector(weights.skip, {{"mixer.D", w}}, {.center = 1.0f});
   list.AddMatrix(weights.selection, w, {{"mixer.x_proj.weight", rank + 2 * states}});
   list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}});
+  if (!selection_norm) return;
+  selection_norm->ListParameters(weights.time_step_norm, "mixer.dt_layernorm", rank, list);
+  selection_norm->ListParameters(weights.b_norm, "mixer.b_layernorm", states, list);
+  selection_norm->ListParameters(weights.c_norm, "mixer.c_layernorm", states, list);
 }
 
 SKALD_INLINE auto Mamba::ScratchFloats(size_t rows, size_t /*model_dim*/) const -> Pieces<size_t> {
@@ -52,6 +51,7 @@ SKALD_INLINE void Mamba::Run(const Weights& weights, const LayerRun& run) const 
   run.ops.MatMul(weights.input, run.input, rows, {}, {projected, 2 * w});
   conv().Run(weights.conv, run, {projected, 2 * w}, run.state.offset + scan_floats() * sizeof(float), convolved);
   run.ops.MatMul(weights.selection, {convolved, w}, rows, {}, {selection, selected});
+  if (selection_norm) NormalizeSelection(weights, run, {selection, selected});
   run.ops.MatMul(weights.time_step, {selection, selected}, rows, weights.time_step_bias, {time_steps, w});
   run.ops.SelectiveScan({.input = convolved,
                          .time_step = time_steps,
@@ -72,6 +72,13 @@ SKALD_INLINE void Mamba::Run(const Weights& weights, const LayerRun& run) const 
                         run.state.runs.size() * lane_groups, kLanes * states * rows / run.state.runs.size());
   run.Watch("mixed", {mixed, w});
   run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
+}
+
+SKALD_INLINE void Mamba::NormalizeSelection(const Weights& weights, const LayerRun& run, Rows selection) const {
+  for (const NormWeights* const part : {&weights.time_step_norm, &weights.b_norm, &weights.c_norm}) {
+    selection_norm->Run(*part, run.ops, selection, run.state.rows(), selection);
+    selection.data += part->size;
+  }
 }
 
 }  // namespace skald

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
+#include "skald/base/visit_unless.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/columns.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
@@ -26,8 +27,9 @@ struct LayerRun;  // layers/run/layer_run.h
 struct RwkvChannelMix {
   static constexpr std::string_view kName = "RWKV-7 channel mix";
 
-  int channels = 0;  ///< the model's width
-  int width = 0;     ///< between key and value
+  int channels = 0;             ///< the model's width
+  int width = 0;                ///< between key and value
+  bool has_receptance = false;  ///< what it gives is multiplied by a sigmoid of another mix's projection, as in RWKV-6
 
   friend constexpr bool operator==(const RwkvChannelMix&, const RwkvChannelMix&) = default;
 
@@ -35,6 +37,7 @@ struct RwkvChannelMix {
   static constexpr void VisitFields(Self& self, Visitor&& visit) {
     visit("channels", self.channels);
     visit("width", self.width);
+    VisitUnless(false, "has_receptance", self.has_receptance, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -45,9 +48,10 @@ struct RwkvChannelMix {
   constexpr CacheGroup State() const { return {.state_floats = static_cast<uint32_t>(shift().state_floats())}; }
 
   struct Weights {
-    std::vector<float> mix;  ///< [channels]
+    std::vector<float> mix;  ///< [channels], or with a receptance [2, channels], the second one its own
     Matrix key;              ///< [width, channels]
     Matrix value;            ///< [channels, width]
+    Matrix receptance;       ///< [channels, channels], or empty
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
@@ -57,8 +61,9 @@ struct RwkvChannelMix {
 
   template <class T>
   struct Pieces {
-    T mixed;    ///< rows mixed with those before them, [rows, channels]
-    T between;  ///< key and value, [rows, width]
+    T mixed;       ///< rows mixed with those before them, [rows, mixes, channels]
+    T between;     ///< key and value, [rows, width]
+    T receptance;  ///< [rows, channels]
   };
   Pieces<size_t> ScratchFloats(size_t rows, size_t model_dim) const;
 
@@ -68,7 +73,9 @@ struct RwkvChannelMix {
   void Run(const Weights& weights, const LayerRun& run) const;
 
  private:
-  constexpr TokenShift shift() const { return {.channels = static_cast<size_t>(channels), .mixes = 1}; }
+  constexpr TokenShift shift() const {
+    return {.channels = static_cast<size_t>(channels), .mixes = has_receptance ? size_t{2} : size_t{1}};
+  }
 };
 
 }  // namespace skald

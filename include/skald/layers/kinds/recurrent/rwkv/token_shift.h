@@ -28,6 +28,11 @@ struct TokenShift {
   /// output [rows, mixes, channels] = mixes of the layer's input by `mix` [mixes, channels]; the last row is kept at
   /// `offset` bytes of each block.
   void Run(const std::vector<float>& mix, const LayerRun& run, size_t offset, float* output) const;
+
+  /// The two halves of Run. To each row's mixes `row_mixes` [rows, mixes, channels] is added, or nothing if it is null.
+  void Mix(const std::vector<float>& mix, const float* row_mixes, const LayerRun& run, size_t offset,
+           float* output) const;
+  void Keep(const LayerRun& run, size_t offset) const;
 };
 
 }  // namespace skald

@@ -15,9 +15,16 @@ namespace skald {
 
 SKALD_INLINE void TokenShift::Run(const std::vector<float>& mix, const LayerRun& run, size_t offset,
                                   float* output) const {
+  Mix(mix, nullptr, run, offset, output);
+  Keep(run, offset);
+}
+
+SKALD_INLINE void TokenShift::Mix(const std::vector<float>& mix, const float* row_mixes, const LayerRun& run,
+                                  size_t offset, float* output) const {
   run.ops.TokenShift({.input = run.input.data,
                       .input_stride = run.input.stride,
                       .mix = mix.data(),
+                      .row_mixes = row_mixes,
                       .output = output,
                       .channels = channels,
                       .mixes = mixes,
@@ -27,6 +34,9 @@ SKALD_INLINE void TokenShift::Run(const std::vector<float>& mix, const LayerRun&
                       .row_begin = 0,
                       .row_end = 0},
                      run.state.rows());
+}
+
+SKALD_INLINE void TokenShift::Keep(const LayerRun& run, size_t offset) const {
   KeepLastRows(run.state.runs, offset, run.input, 1, channels);
 }
 
