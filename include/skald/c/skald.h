@@ -60,12 +60,14 @@ typedef enum skald_code {
 
 /** What a call that failed says. The facts are those of skald::ErrorFacts. */
 typedef struct skald_error {
-  skald_code code;
-  char message[1024]; /**< a sentence that ends with 0; a longer one is cut */
-  uint64_t sequence;  /**< index in the batch */
-  uint64_t needed_tokens, available_tokens;
-  uint64_t needed_bytes, available_bytes;
-  uint64_t resume_point; /**< the nearest earlier position that a truncation can go to */
+  skald_code code;           /**< the kind of failure */
+  char message[1024];        /**< a sentence that ends with 0; a longer one is cut */
+  uint64_t sequence;         /**< index in the batch */
+  uint64_t needed_tokens;    /**< requested */
+  uint64_t available_tokens; /**< that there was room for */
+  uint64_t needed_bytes;     /**< requested */
+  uint64_t available_bytes;  /**< that there was room for */
+  uint64_t resume_point;     /**< the nearest earlier position that a truncation can go to */
 } skald_error;
 
 /* --- Models ------------------------------------------------------------------------------------------------------ */
@@ -75,7 +77,7 @@ typedef struct skald_model skald_model;
 
 /** How a model is opened. */
 typedef struct skald_model_options {
-  size_t size;
+  size_t size;             /**< of the struct */
   const char* weight_type; /**< to hold weights as: "bf16", "f32", "q8_0", "q4_0"; NULL: as the files suggest */
   uint32_t threads;        /**< that load; 0: as many as the machine has */
 } skald_model_options;
@@ -124,14 +126,14 @@ typedef struct skald_cache skald_cache;
 
 /** Choices for a pool; the fields are those of skald::RuntimeConfig. */
 typedef struct skald_runtime {
-  size_t size;
-  uint32_t max_tokens;
-  uint64_t cache_bytes; /**< UINT64_MAX: no limit */
-  const char* kv_type;  /**< "bf16", "f32" or "i8" */
-  uint32_t block_tokens;
-  uint32_t resume_point_every;
-  uint32_t max_resume_points;
-  uint32_t rewind_tokens;
+  size_t size;                 /**< of the struct */
+  uint32_t max_tokens;         /**< of one conversation */
+  uint64_t cache_bytes;        /**< of all; UINT64_MAX: no limit */
+  const char* kv_type;         /**< "bf16", "f32" or "i8" */
+  uint32_t block_tokens;       /**< a multiple of 32 */
+  uint32_t resume_point_every; /**< tokens; 0: none are kept */
+  uint32_t max_resume_points;  /**< kept of a conversation */
+  uint32_t rewind_tokens;      /**< that can always be taken back */
 } skald_runtime;
 
 SKALD_C_PUBLIC void skald_runtime_init(skald_runtime* runtime);
@@ -171,15 +173,15 @@ typedef enum skald_want { SKALD_WANT_NOTHING = 0, SKALD_WANT_LOGITS = 1, SKALD_W
 
 /** Tokens to append to one cache. */
 typedef struct skald_sequence {
-  skald_cache* cache;
+  skald_cache* cache;    /**< that grows */
   const int32_t* tokens; /**< [count] ids */
-  size_t count;
-  const uint8_t* wants; /**< [count] values of skald_want; NULL: the last token gives logits, the others nothing */
+  size_t count;          /**< of tokens, at least 1 */
+  const uint8_t* wants;  /**< [count] values of skald_want; NULL: the last token gives logits, the others nothing */
 } skald_sequence;
 
 /** Rows that a step gives, in the order of the batch. Valid until the next call with the workspace. */
 typedef struct skald_rows {
-  size_t count;
+  size_t count;             /**< of rows */
   const float* const* rows; /**< [count], each of logits [vocab_size] or a hidden state [dim] */
   const size_t* floats;     /**< [count] */
 } skald_rows;
@@ -193,13 +195,17 @@ SKALD_C_PUBLIC skald_code skald_forward(const skald_model* model, const skald_se
 
 /** How tokens are drawn; the fields are those of skald::SamplerSettings. */
 typedef struct skald_sampling {
-  size_t size;
-  float temperature;
-  size_t top_k;
-  float top_p, min_p;
-  size_t penalty_window;
-  float repetition_penalty, presence_penalty, frequency_penalty;
-  uint64_t seed, stream;
+  size_t size;              /**< of the struct */
+  float temperature;        /**< 0: greedy */
+  size_t top_k;             /**< 0: all */
+  float top_p;              /**< 1: all */
+  float min_p;              /**< 0: all */
+  size_t penalty_window;    /**< tokens that penalties look at */
+  float repetition_penalty; /**< 1: none */
+  float presence_penalty;   /**< 0: none */
+  float frequency_penalty;  /**< 0: none */
+  uint64_t seed;            /**< of the draws */
+  uint64_t stream;          /**< one for each continuation of a prompt */
 } skald_sampling;
 
 SKALD_C_PUBLIC void skald_sampling_init(skald_sampling* sampling);
@@ -236,7 +242,7 @@ typedef struct skald_conversation skald_conversation;
 
 /** How a conversation is held. */
 typedef struct skald_conversation_options {
-  size_t size;
+  size_t size;                    /**< of the struct */
   const char* system;             /**< the system's message; NULL: none */
   const skald_sampling* sampling; /**< NULL: as the model's publisher advises */
   size_t max_tokens;              /**< of an answer; 0: the model ends it, or the context */

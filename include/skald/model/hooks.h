@@ -44,7 +44,7 @@ struct Place {
   bool may_change;        ///< else what is written to its rows goes nowhere
   /// Made by the layer itself. Ranks compute layers in parts, so several refuse these places.
   bool inside_layer;
-  PlaceRows rows;
+  PlaceRows rows;  ///< what a row is
 
   /// Floats of a row, where rows see so many positions.
   size_t cols(size_t positions) const { return parts * (part_cols == 0 ? positions : part_cols); }
@@ -64,7 +64,7 @@ class HookRows {
         cols(row_cols),
         stride(row_stride) {}
 
-  const Place& place;
+  const Place& place;                         ///< where they are
   const std::span<const int32_t> tokens;      ///< [rows]; of states the last one of each sequence
   const std::span<const uint32_t> positions;  ///< [rows], within the sequence
   const std::span<const uint32_t> sequences;  ///< [rows], index in the batch
@@ -72,6 +72,7 @@ class HookRows {
   const size_t cols;                          ///< floats of a row: place.parts times those of a part
   const size_t stride;                        ///< floats from one row to the next
 
+  /// The number of rows.
   size_t rows() const { return tokens.size(); }
   /// Row `i`, [cols].
   std::span<float> row(size_t i) const { return {data + i * stride, cols}; }
@@ -86,6 +87,7 @@ class HookRows {
   /// Ends the step here: no further hook is called, and no further block computed. Nothing is committed: Forward
   /// returns Outputs that are stopped(), and every cache is as it was.
   void Stop() { stops_ = true; }
+  /// Whether Stop was called.
   bool stops() const { return stops_; }
 
   /// Fails the call with this sentence, as an exception would; likewise nothing is committed.
@@ -104,7 +106,7 @@ class HookRows {
 struct Hook {
   /// The name of a place, or a pattern in which each * matches any characters: "block.*.queries".
   std::string place;
-  std::function<void(HookRows&)> call;
+  std::function<void(HookRows&)> call;  ///< the function
 };
 
 /// Returns the name of the place where the residual stream is about to be read by block `block`.

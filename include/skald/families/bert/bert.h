@@ -26,7 +26,9 @@ struct BertFamily {
 /// The sizes that models of the family differ in. `layers` is their number; positions as in ModelSpec.
 struct BertSizes {
   int model_dim = 0, vocab_size = 0, layers = 0, heads = 0, feed_forward_dim = 0;
-  int positions = 0, first_position = 0, token_types = 0;
+  int positions = 0;       ///< rows of the embedding of positions
+  int first_position = 0;  ///< the row of a text's first token
+  int token_types = 0;     ///< rows of the embedding of types
   Activation activation = Activation::kGeluErf;
   LayerNorm norm = {.epsilon = 1e-12f};
   bool alibi = false;  ///< a bias of distances in place of learned positions, and gates (JinaBERT v2, arXiv:2310.19923)

@@ -25,7 +25,8 @@ struct GteFamily {
 
 /// The sizes that models of the family differ in. `layers` is their number.
 struct GteSizes {
-  int model_dim = 0, vocab_size = 0, layers = 0, heads = 0, feed_forward_dim = 0, token_types = 0;
+  int model_dim = 0, vocab_size = 0, layers = 0, heads = 0, feed_forward_dim = 0;
+  int token_types = 0;  ///< rows of the embedding of types
   Activation activation = Activation::kGeluErf;
   RopeSpec rope = {.base = 160000.0};
   LayerNorm norm = {.epsilon = 1e-12f};

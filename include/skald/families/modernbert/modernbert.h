@@ -27,12 +27,13 @@ struct ModernBertFamily {
 /// The sizes that models of the family differ in. `slides` has one entry for each layer.
 struct ModernBertSizes {
   int model_dim = 0, vocab_size = 0, heads = 0, feed_forward_dim = 0;
-  LayerFlags slides = {};
-  int window = 0;  ///< as Attention has it
+  LayerFlags slides = {};  ///< whether each has the window
+  int window = 0;          ///< as Attention has it
   Activation activation = Activation::kGeluErf;
   RopeSpec rope = {.base = 160000.0}, sliding_rope = {.base = 10000.0};
   LayerNorm norm = {.epsilon = 1e-5f, .bias = false};
-  bool attention_bias = false, feed_forward_bias = false;
+  bool attention_bias = false;     ///< whether its projections have one
+  bool feed_forward_bias = false;  ///< likewise
 };
 
 constexpr ModelSpec ModernBertSpec(const ModernBertSizes& sizes) {

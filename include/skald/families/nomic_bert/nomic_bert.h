@@ -24,7 +24,8 @@ struct NomicBertFamily {
 
 /// The sizes that models of the family differ in. `layers` is their number.
 struct NomicBertSizes {
-  int model_dim = 0, vocab_size = 0, layers = 0, heads = 0, feed_forward_dim = 0, token_types = 0;
+  int model_dim = 0, vocab_size = 0, layers = 0, heads = 0, feed_forward_dim = 0;
+  int token_types = 0;  ///< rows of the embedding of types
   Activation activation = Activation::kSilu;
   RopeSpec rope = {.base = 1000.0};
   LayerNorm norm = {.epsilon = 1e-12f};

@@ -141,6 +141,7 @@ struct Attention {
     if (shares() || both_ways) return std::nullopt;
     return KeysAndValues();
   }
+  /// Keys and values that are needed as long as a pass alone: of attention that looks both ways.
   constexpr std::optional<CacheGroup> StateOfPass() const {
     if (!both_ways) return std::nullopt;
     return KeysAndValues();
