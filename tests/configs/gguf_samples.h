@@ -271,7 +271,29 @@ inline std::vector<GgufSample> StateSpaceSamples() {
   return samples;
 }
 
-// One or more for each architecture that Skald reads.
+// Of encoders.
+inline std::vector<GgufSample> EncoderSamples() {
+  const nlohmann::json norm = {
+      {"attention.layer_norm_epsilon", 1e-12}, {"attention.causal", false}, {"pooling_type", 1}};
+  const nlohmann::json rope = Joined(norm, {{"rope.freq_base", 1e4}});
+  std::vector<GgufSample> samples = {
+      SampleOf("bert", norm), SampleOf("jina-bert-v2", norm), SampleOf("nomic-bert", rope),
+      SampleOf("modern-bert", Joined(rope, {{"attention.sliding_window", 128}, {"rope.freq_base_swa", 1e4}}))};
+  for (GgufSample& sample : samples) {
+    sample.metadata.erase(sample.architecture + ".attention.layer_norm_rms_epsilon");
+    sample.metadata.erase(sample.architecture + ".attention.head_count_kv");
+  }
+  samples.push_back(SampleOf("gemma-embedding", {{"attention.key_length", 16},
+                                                 {"attention.value_length", 16},
+                                                 {"attention.sliding_window", 512},
+                                                 {"attention.causal", false},
+                                                 {"rope.freq_base", 1e6},
+                                                 {"dense_2_feat_in", 64},
+                                                 {"dense_2_feat_out", 96}}));
+  return samples;
+}
+
+// One or more for each architecture of decoders that Skald reads.
 inline std::vector<GgufSample> GgufSamples() {
   std::vector<GgufSample> samples = AttentionSamples();
   for (auto* const more : {&RecurrentSamples, &StateSpaceSamples}) {

@@ -37,6 +37,7 @@ inline TextModel ReadGemma3(const JsonFields& fields) {
 
 // The same of the architecture that llama.cpp has for it.
 inline DescribedModel ReadGemmaEmbedding(const JsonFields& fields, const GgufTensorFacts& facts) {
+  fields.Expect("attention.causal", false);
   ShortForm a = ReadGgufModel(fields, Gemma3Rules(), facts);
   a.both_ways = true;
   if (a.window > 0) a.window = a.window / 2 + 1;
@@ -60,6 +61,10 @@ inline constexpr PassedFields kGemma3PassedJson[] = {
      "sliding_window_pattern _sliding_window_pattern"},
     {"the older name of hidden_activation, which is read where that is missing", "", "hidden_act"}};
 
+inline constexpr PassedFields kGemma3PassedGguf[] = {
+    {"of dense layers after the model, which OpenEncoder reads", "",
+     "dense_2_feat_in dense_2_feat_out dense_3_feat_in dense_3_feat_out"}};
+
 inline constexpr ModelType kGemma3Types[] = {
     {.name = Gemma3Family::kModelType, .read = ReadGemma3, .outer = "gemma3", .add_defaults = AddGemma3TextDefaults}};
 
@@ -72,7 +77,8 @@ struct Gemma3Row {
                                      .special = "QK-norm, five sliding layers to one full, two RoPE bases",
                                      .model_types = kGemma3Types,
                                      .architectures = kGemma3Architectures,
-                                     .passed_json = kGemma3PassedJson};
+                                     .passed_json = kGemma3PassedJson,
+                                     .passed_gguf = kGemma3PassedGguf};
   using Published = ConfigTypes<Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B>;
 };
 
