@@ -263,7 +263,6 @@ TEST_CASE("settings of PEFT that mean something else than LoRA are refused by na
   const std::vector<std::pair<std::string, nlohmann::json>> refused = {
       {"peft_type", "IA3"},
       {"use_dora", true},
-      {"fan_in_fan_out", true},
       {"bias", "lora_only"},
       {"lora_bias", true},
       {"modules_to_save", {"lm_head"}},

@@ -29,26 +29,30 @@ constexpr size_t kRank = 3;
 bool IsProjection(const TensorView& tensor) {
   const auto has = [&](const char* part) { return tensor.name.find(part) != tensor.name.npos; };
   return (has("layers.") || has("rwkv.blocks.") || has(".h.")) && !has("experts.") && !has("conv") &&
-         !has("kv_b_proj") && tensor.shape.size() == 2 && tensor.name.ends_with(".weight") &&
+         !has("kv_b_proj") && !has("_norm.") && tensor.shape.size() == 2 && tensor.name.ends_with(".weight") &&
          tensor.dtype == DType::kF32;
 }
 
-TestPair PairFor(const TensorView& tensor, uint64_t seed) {
-  TestPair pair = {tensor.shape[0], tensor.shape[1], kRank, {}, {}};
+// Whether a checkpoint has its matrices transposed, as PEFT's "fan_in_fan_out" says.
+bool HasColumns(const std::filesystem::path& checkpoint) { return checkpoint.filename() == "gpt2"; }
+
+TestPair PairFor(const TensorView& tensor, bool has_columns, uint64_t seed) {
+  TestPair pair = {tensor.shape[has_columns ? 1 : 0], tensor.shape[has_columns ? 0 : 1], kRank, {}, {}};
   for (size_t i = 0; i < kRank * pair.cols; ++i) pair.a.push_back(0.2f * internal::UniformAt(seed, i));
   for (size_t i = 0; i < pair.rows * kRank; ++i) pair.b.push_back(0.1f * internal::UniformAt(seed + 1000, i));
   return pair;
 }
 
 // The bytes of a tensor with the pair merged in, computed in double.
-std::string MergedBytes(const TensorView& tensor, const TestPair& pair) {
+std::string MergedBytes(const TensorView& tensor, bool has_columns, const TestPair& pair) {
   std::vector<float> weights(pair.rows * pair.cols);
   std::memcpy(weights.data(), tensor.bytes.data(), tensor.bytes.size());
   for (size_t r = 0; r < pair.rows; ++r) {
     for (size_t c = 0; c < pair.cols; ++c) {
       double sum = 0.0;
       for (size_t k = 0; k < kRank; ++k) sum += double{pair.b[r * kRank + k]} * pair.a[k * pair.cols + c];
-      weights[r * pair.cols + c] = static_cast<float>(weights[r * pair.cols + c] + kTestAlpha / kRank * sum);
+      float& weight = weights[has_columns ? c * pair.rows + r : r * pair.cols + c];
+      weight = static_cast<float>(weight + kTestAlpha / kRank * sum);
     }
   }
   return BytesOf(weights);
@@ -68,6 +72,7 @@ std::vector<float> LastLogits(const AnyModel& model, const Adapter* adapter) {
 size_t CheckMerged(const std::filesystem::path& original) {
   const auto file = SafetensorsFile::Open(original / "model.safetensors");
   REQUIRE(file);
+  const bool has_columns = HasColumns(original);
   TestPairs pairs;
   std::vector<NewTensor> merged;
   for (size_t i = 0; i < file->size(); ++i) {
@@ -77,13 +82,15 @@ size_t CheckMerged(const std::filesystem::path& original) {
                       {tensor.shape.begin(), tensor.shape.end()},
                       std::string(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size())});
     if (!IsProjection(tensor)) continue;
-    const TestPair& pair = pairs[merged.back().name] = PairFor(tensor, i);
-    merged.back().bytes = MergedBytes(tensor, pair);
+    const TestPair& pair = pairs[merged.back().name] = PairFor(tensor, has_columns, i);
+    merged.back().bytes = MergedBytes(tensor, has_columns, pair);
   }
   const TemporaryFolder folder;
   std::filesystem::copy(original / "config.json", folder.path());
   WriteFile(folder.path() / "model.safetensors", SafetensorsImage(merged));
-  WritePeft(folder.path() / "adapter", PeftSettings(kRank), PeftTensors(pairs));
+  nlohmann::json settings = PeftSettings(kRank);
+  settings["fan_in_fan_out"] = has_columns;
+  WritePeft(folder.path() / "adapter", settings, PeftTensors(pairs));
   const auto model = LoadAnyModel(original, {.dtype = DType::kF32});
   const auto expected_model = LoadAnyModel(folder.path(), {.dtype = DType::kF32});
   REQUIRE((model && expected_model));

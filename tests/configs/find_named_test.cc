@@ -50,7 +50,8 @@ std::string ReadFile(const std::filesystem::path& path) {
 }
 
 TEST_CASE("published config.json files are identified") {
-  const std::vector<testing::PublishedJson> all = testing::ReadPublishedJson();
+  std::vector<testing::PublishedJson> all = testing::ReadPublishedJson();
+  std::erase_if(all, [](const testing::PublishedJson& published) { return !published.has_config; });
   for (const testing::PublishedJson& published : all) CHECK(Identified(published.text) == published.config);
   // All but stories15M, which is published without one, and stories260K, which has a test below. (Those of Mamba-2 are
   // published in another format; here they are as transformers writes them.)

@@ -4,7 +4,8 @@
 // about the architecture, in the spelling of the version of transformers that wrote each. Some leave out the head size,
 // some the RoPE base, Gemma names its activation in three ways, and multimodal Gemma 3 leaves out all defaults. Fields
 // of other kinds are left out. granite-4.0-1b says what the metadata of its GGUF file say; rwkv7-0.1b and rwkv7-2.9b
-// are written down from the numbers of the paper (configs/families/recurrent/rwkv7.h).
+// are written down from the numbers of the paper (configs/families/recurrent/rwkv7.h). Those in "described" are of
+// families without a Config.
 
 #ifndef SKALD_TESTS_CONFIGS_PUBLISHED_JSON_H_
 #define SKALD_TESTS_CONFIGS_PUBLISHED_JSON_H_
@@ -20,8 +21,9 @@
 namespace skald::testing {
 
 struct PublishedJson {
-  std::string config;  // the kName of the Config that it is: the file's name
+  std::string config;  // the file's name: the kName of its Config, if it has one
   std::string text;    // without the end of its last line
+  bool has_config = true;
 };
 
 // Returns all of them in the order of their names.
@@ -33,7 +35,8 @@ inline std::vector<PublishedJson> ReadPublishedJson() {
     std::ifstream file(entry.path(), std::ios::binary);
     std::string text(std::istreambuf_iterator<char>(file), {});
     text.erase(text.find_last_not_of('\n') + 1);
-    found.push_back({entry.path().stem().string(), std::move(text)});
+    const bool has_config = entry.path().parent_path().filename() != "described";
+    found.push_back({entry.path().stem().string(), std::move(text), has_config});
   }
   std::ranges::sort(found, {}, &PublishedJson::config);
   return found;

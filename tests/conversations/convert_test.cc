@@ -2,6 +2,7 @@
 //
 // Models of Hugging Face folders written as GGUF files and read again: the same bits, the same ids of texts.
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -17,8 +18,10 @@
 #include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/writing/gguf_writer.h"
 #include "skald/weights/writing/mixture.h"
+#include "tests/support/biased_llama.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
+#include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
 namespace convert_test {
@@ -45,8 +48,12 @@ Result<void> Convert(const std::filesystem::path& folder, const std::filesystem:
 TEST_CASE("a folder written as a GGUF file has the logits of the folder, to the bit") {
   const TemporaryFolder folder;
   for (const char* const family :
-       {"llama", "stories260K", "mixtral", "qwen2", "qwen3", "qwen3_vl", "olmo2", "olmo3", "olmoe", "smollm3", "phi3",
-        "seed_oss", "exaone4", "arcee", "ministral3", "gemma", "gpt_oss"}) {
+       {"llama",      "stories260K", "mixtral",      "qwen2",      "qwen3",          "qwen3_vl",
+        "olmo2",      "olmo3",       "olmoe",        "smollm3",    "phi3",           "seed_oss",
+        "exaone4",    "arcee",       "ministral3",   "gemma",      "gpt_oss",        "glm4",
+        "glm4_moe",   "ernie4_5",    "ernie4_5_moe", "cohere",     "cohere_plus",    "cohere2",
+        "starcoder2", "stablelm",    "stablelm_12b", "phi",        "gpt_neox",       "falcon",
+        "internlm2",  "dots1",       "bailing_moe",  "minimax_m2", "hunyuan_v1_moe", "gpt2"}) {
     CAPTURE(family);
     const auto source = GoldenPath(family), file = folder.path() / (std::string(family) + ".gguf");
     const auto converted = Convert(source, file);
@@ -56,6 +63,27 @@ TEST_CASE("a folder written as a GGUF file has the logits of the folder, to the 
     REQUIRE(found.size() == expected.size());
     CHECK(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0);
   }
+}
+
+TEST_CASE("a base of RoPE that no number of a file is exactly is written as the nearest one") {
+  const TemporaryFolder folder;
+  const auto source = GoldenPath("hunyuan_v1_dense"), file = folder.path() / "rounded.gguf";
+  const auto converted = Convert(source, file);
+  REQUIRE_MESSAGE(converted, converted.error().message);
+  const std::vector<int32_t> prompt = {3, 17, 25, 9, 40, 11, 7, 30, 2, 58, 1, 1};
+  const std::vector<float> expected = Logits(source, prompt), found = Logits(file, prompt);
+  REQUIRE(found.size() == expected.size());
+  for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= 1e-5f);
+}
+
+TEST_CASE("biases of queries and keys are turned as their rows are") {
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "config.json", kBiasedConfigJson);
+  WriteFile(folder.path() / "model.safetensors", SafetensorsImage(TinyTensors<Biased>()));
+  const auto file = folder.path() / "biased.gguf";
+  const auto converted = Convert(folder.path(), file);
+  REQUIRE_MESSAGE(converted, converted.error().message);
+  CHECK(Logits(file, {3, 18, 0, 7}) == Logits(folder.path(), {3, 18, 0, 7}));
 }
 
 TEST_CASE("a model that GGUF files cannot say is refused by name, and nothing is written") {

@@ -267,6 +267,33 @@ TEST_CASE("Phi-2 with a bias of its head agrees with Hugging Face") { CheckAny("
 TEST_CASE("GPT-NeoX with layers side by side, each after a norm, agrees with Hugging Face") { CheckAny("gpt_neox"); }
 TEST_CASE("Falcon with rows of queries, keys and values in groups agrees with Hugging Face") { CheckAny("falcon"); }
 TEST_CASE("InternLM 2 agrees with Hugging Face's Llama") { CheckAny("internlm2"); }
+TEST_CASE("GPT-2 with learned positions agrees with Hugging Face, and has no others") {
+  CheckAny("gpt2");
+  const auto model = LoadAnyModel(GoldenPath("gpt2"), {.dtype = DType::kF32});
+  REQUIRE(model);
+  KVCache cache = *CreateKVCache(model->layout(), kExact);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  CHECK(cache.max_tokens() == 128);
+  REQUIRE(model->Forward(cache, std::vector<int32_t>(128, 7), workspace));
+  const auto beyond = model->Forward(cache, std::vector<int32_t>{7}, workspace);
+  REQUIRE_FALSE(beyond);
+  CHECK(beyond.error().message.find("exceed the limit of 128 tokens") != std::string::npos);
+  CHECK(cache.Erase(3, 5).error().code == ErrorCode::kUnsupported);
+  CHECK(cache.Truncate(100));
+}
+TEST_CASE("Phi-3.5-MoE with experts weighed against their neighbours agrees with Hugging Face") { CheckAny("phimoe"); }
+TEST_CASE("Apertus with its learned activation agrees with Hugging Face") { CheckAny("apertus"); }
+TEST_CASE("BitNet with norms within its layers agrees with Hugging Face") { CheckAny("bitnet"); }
+TEST_CASE("Llama 4 with chunks, growing queries and rows weighed before experts agrees with Hugging Face") {
+  CheckAny("llama4");
+}
+TEST_CASE("SmallThinker with experts chosen before attention agrees with its authors' code") {
+  CheckAny("smallthinker");
+}
+TEST_CASE("Command R+ and StableLM 2 12B with norms of each head agree with Hugging Face") {
+  CheckAny("cohere_plus");
+  CheckAny("stablelm_12b");
+}
 TEST_CASE("Ling 2.0 with experts in groups agrees with Hugging Face") { CheckAny("bailing_moe"); }
 TEST_CASE("SmolLM3 with a layer without RoPE agrees with Hugging Face") { CheckAny("smollm3"); }
 TEST_CASE("Phi-3 with joined projections agrees with Hugging Face") { CheckAny("phi3"); }

@@ -100,6 +100,19 @@ FAMILIES = {
                          laurel_rank=6, activation_sparsity_pattern=[0.95, 0.0, 0.95, 0.0]),
     "hunyuan_v1_dense": dict(SMALL, rope_parameters=dict(rope_type="dynamic", rope_theta=5000.0, alpha=20.0, factor=1.0)),
     "hunyuan_v1_moe": dict(SMALL, intermediate_size=36, num_experts=7, moe_topk=3),
+    "gpt2": dict(vocab_size=VOCABULARY, n_embd=60, n_inner=76, n_layer=4, n_head=6, n_positions=128),
+    "phimoe": dict(WITHOUT_HEAD_DIM, intermediate_size=28, num_local_experts=7, num_experts_per_tok=2,
+                   router_jitter_noise=0.2, attention_bias=True, lm_head_bias=True),
+    "apertus": dict(WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=5000.0)),
+    "bitnet": dict(WITHOUT_HEAD_DIM, tie_word_embeddings=True),
+    # As Command R+ and StableLM 2 12B have them.
+    "cohere_plus": dict(WITHOUT_HEAD_DIM, logit_scale=0.25, tie_word_embeddings=True, use_qk_norm=True),
+    "stablelm_12b": dict(WITHOUT_HEAD_DIM, rope_parameters=dict(rope_type="default", rope_theta=5000.0,
+                                                                partial_rotary_factor=0.4),
+                         qk_layernorm=True, use_parallel_residual=True),
+    "llama4": dict(SMALL, intermediate_size=28, intermediate_size_mlp=76, num_local_experts=5, num_experts_per_tok=1,
+                   interleave_moe_layer_step=2, use_qk_norm=True, attention_chunk_size=16, floor_scale=8,
+                   attn_scale=0.4, attn_temperature_tuning=True),
     # Its text alone, beside an encoder of images that is passed over.
     "qwen3_vl": dict(text_config=dict(SMALL, rope_parameters=dict(
         rope_type="default", rope_theta=5000.0, mrope_section=[2, 2, 1], mrope_interleaved=True)), vision_config=dict(
@@ -112,6 +125,8 @@ STATES = {"nemotron_h_latent": "ssm", "falcon_mamba": "ssm", "jamba": "ssm", "ki
 # Of these prompts are given token by token: the library computes longer ones by chunks, whose sums of logarithms in
 # float32 are further from float64 than what is tested.
 STEPPED = ("nemotron_h_latent", "kimi_linear")
+# model_types of models of another name
+TYPES = {"cohere_plus": "cohere", "stablelm_12b": "stablelm", "llama4": "llama4_text"}
 CLASSES = {"mistral4": "Mistral4ForCausalLM"}  # of text models that the library's tables name as parts of others alone
 # Of models whose code the library has under another name: that name, and what config.json has besides and instead.
 PUBLISHED = {"nemotron_h_latent": ("nemotron_h", dict(model_type="nemotron_h"), {}),
@@ -127,7 +142,7 @@ INTERNLM2 = {"embed_tokens": "tok_embeddings", "input_layernorm": "attention_nor
 
 
 def model_of(family, sizes):
-    config = transformers.AutoConfig.for_model(PUBLISHED.get(family, [family])[0], **sizes)
+    config = transformers.AutoConfig.for_model(PUBLISHED.get(family, [TYPES.get(family, family)])[0], **sizes)
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
     torch.manual_seed(7)
@@ -143,9 +158,11 @@ def model_of(family, sizes):
                 continue
             # Norms near one, biases of the same order as what they are added to, all else so that layers change rows.
             noise = torch.randn(values.shape, generator=generator)
-            is_norm = "norm" in name and values.dim() == 1 and not name.endswith("bias")
+            is_norm = "norm" in name or (family == "gpt2" and "ln_" in name)
+            is_norm = is_norm and not name.endswith("bias")
+            is_embedding = "embed" in name or "wte" in name
             scale = 1.5 / values.shape[-1] ** 0.5 if values.dim() > 1 else 0.2
-            values.copy_(1.0 + 0.2 * noise if is_norm else noise * (1.0 if "embed" in name else scale))
+            values.copy_(1.0 + 0.2 * noise if is_norm else noise * (1.0 if is_embedding else scale))
     return model
 
 

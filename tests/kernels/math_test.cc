@@ -89,6 +89,7 @@ TEST_CASE("gates equal their scalar forms for every kind of number") {
   CheckGate(Activation::kGeluTanh, reference::GeluTanh);
   CheckGate(Activation::kGeluErf, reference::GeluErf);
   CheckGate(Activation::kReluSquared, reference::ReluSquared);
+  CheckGate(Activation::kRelu, reference::Relu);
 }
 
 TEST_CASE("the clamped gate equals its scalar form for every kind of number, on either side") {
@@ -118,7 +119,7 @@ TEST_CASE("gates have the saved bits") {
 TEST_CASE("activations are gates of ones, on exactly their range") {
   const std::vector<float> x = RandomFloats(6, 80, 4.0f), ones(x.size(), 1.0f);
   for (const Activation activation :
-       {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kReluSquared}) {
+       {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kReluSquared, Activation::kRelu}) {
     const std::vector<float> gated = RunGate(activation, x, ones);
     for (const size_t begin : {0, 1, 5}) {
       for (const size_t end : {5, 6, 20, 21, 22, 37, 80}) {

@@ -108,14 +108,18 @@ float (*ScalarOf(Activation activation))(float) {
       return reference::GeluErf;
     case Activation::kReluSquared:
       return reference::ReluSquared;
+    case Activation::kRelu:
+      return reference::Relu;
     case Activation::kClampedSwiglu:
       break;  // a function of two values
+    case Activation::kXielu:
+      break;  // with parameters
   }
   return nullptr;
 }
 
 constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf,
-                                       Activation::kReluSquared};
+                                       Activation::kReluSquared, Activation::kRelu};
 
 TEST_CASE("feed-forward layers equal the scalar reference for every activation and width, gated or not") {
   for (const Activation activation : kActivations) {

@@ -35,7 +35,7 @@ std::vector<float> ComputeEverything(const SmallModel& small, uint32_t threads) 
   Workspace workspace = *CreateWorkspace({.threads = threads});
   const std::vector<int32_t> tokens = RandomTokens(small, 2, 90);
   std::vector<float> all = AllLogits(model, cache, tokens, 90, workspace);
-  if (!small.layout.has_recurrence()) REQUIRE(cache.Erase(5, 20));
+  if (small.layout.moves_tokens()) REQUIRE(cache.Erase(5, 20));
   const auto logits = model.Forward(cache, std::span(tokens).first(10), workspace);
   REQUIRE(logits);
   all.insert(all.end(), logits->begin(), logits->end());

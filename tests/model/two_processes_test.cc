@@ -154,7 +154,7 @@ SKALD_LAW("planned in one process and executed in another, steps give the bits o
     REQUIRE(a.computed.Truncate(position));
     planner.Step({{&a, piece(200, 9)}, {&fork, piece(3, 1)}}, Want::kLogits, 512);
   }
-  if (!small.layout.has_recurrence()) {
+  if (small.layout.moves_tokens()) {
     REQUIRE(fork.planned.Erase(2, 40));
     REQUIRE(fork.computed.Erase(2, 40));
   }
@@ -174,7 +174,7 @@ std::vector<std::pair<StepPlan, std::vector<int32_t>>> SomePlans(const SmallMode
   const std::vector<int32_t> prompt = RandomTokens(small, 1, 90), tokens = RandomTokens(small, 2, 8);
   Step::Begin(Batch().Add(a, prompt), 64)->Commit();
   KVCache b = *a.Fork();
-  if (!small.layout.has_recurrence()) REQUIRE(b.Erase(60, 70));
+  if (small.layout.moves_tokens()) REQUIRE(b.Erase(60, 70));
   const Batch batch = Batch().Add(a, std::span(tokens).first(3)).Add(b, std::span(tokens).subspan(3));
   std::vector<std::pair<StepPlan, std::vector<int32_t>>> plans;
   for (const uint32_t pass_tokens : {4u, 64u}) {

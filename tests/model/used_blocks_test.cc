@@ -59,7 +59,7 @@ std::vector<std::byte> HoldConversations(const RandomModel& model, std::byte tra
   REQUIRE(
       model.Forward(Batch().Add(fork, std::span(tokens).first(7)).Add(cache, std::span(tokens).first(40)), workspace));
   look(cache), look(fork);
-  if (!small.layout.has_recurrence()) {
+  if (small.layout.moves_tokens()) {
     REQUIRE(cache.Erase(0, 50));
     REQUIRE(model.Forward(cache, std::span(tokens).first(5), workspace));
     look(cache);

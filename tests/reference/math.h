@@ -82,8 +82,10 @@ inline float GeluErf(float x) {
   return std::fma(half, Erf(0.707106769f * x), half);
 }
 
+inline float Relu(float x) { return x < 0.0f ? 0.0f : x; }
+
 inline float ReluSquared(float x) {
-  const float positive = x < 0.0f ? 0.0f : x;
+  const float positive = Relu(x);
   return positive * positive;
 }
 

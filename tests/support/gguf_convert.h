@@ -88,7 +88,8 @@ inline std::string StackedName(const std::string& name) {
   if (experts == std::string::npos) return "";
   const std::string projection = name.substr(part + 1, name.rfind('.') - part - 1);
   const std::pair<const char*, const char*> parts[] = {{"gate_proj", "gate"}, {"w1", "gate"}, {"up_proj", "up"},
-                                                       {"w3", "up"},          {"w2", "down"}, {"down_proj", "down"}};
+                                                       {"w3", "up"},          {"w2", "down"}, {"down_proj", "down"},
+                                                       {"gate", "gate"},      {"up", "up"},   {"down", "down"}};
   for (const auto& [from, to] : parts) {
     if (projection == from) return name.substr(0, experts) + "ffn_" + to + "_exps.weight";
   }
@@ -125,7 +126,8 @@ std::vector<NewGgufTensor> GgufTensors(const std::vector<NewTensor>& tensors, st
         std::memcpy(&bytes[at], &value, sizeof(value));
       }
     }
-    const bool is_turned = tensor.name.ends_with("q_proj.weight") || tensor.name.ends_with("k_proj.weight");
+    const auto ends = [&](std::string_view end) { return tensor.name.ends_with(end); };
+    const bool is_turned = ends("q_proj.weight") || ends("k_proj.weight") || ends("q_proj.bias") || ends("k_proj.bias");
     if ((architecture == "llama" || architecture == "smollm3") && is_turned)
       bytes = WithPairsAdjacent(bytes, tensor.shape[0], form.head_dim);
     AddConverted({GgufName(tensor.name, form.post_norms), tensor.dtype == "F32" ? 0u : 30u, tensor.shape, bytes},

@@ -338,10 +338,85 @@ struct KeyDecays {
   }
 };
 
+// Learned positions, norms within layers, factors of heads, RoPE of neighbours, layers side by side with a norm each,
+// xIELU, a bias of the head.
+struct InnerNorms {
+  static constexpr std::string_view kName = "inner-norms";
+  using Layers = LayerTypes<Attention, GatedFeedForward, FeedForward>;
+  static constexpr ModelSpec Spec() {
+    ModelSpec spec = {.model_dim = 44, .vocab_size = 80, .head_bias = true, .positions = 9000};
+    const Attention attention = {.heads = 6,
+                                 .kv_heads = 2,
+                                 .head_dim = 14,
+                                 .rotary_dim = 10,
+                                 .rope = {.base = 10000.0},
+                                 .query_pre_scale = 14.0,
+                                 .head_norm = LayerNorm{.weight = false, .bias = false},
+                                 .interleaved_rope = true,
+                                 .head_factors = true,
+                                 .output_norm = RmsNorm()};
+    const GatedFeedForward gated = {.width = 50, .activation = Activation::kReluSquared, .inner_norm = RmsNorm()};
+    const FeedForward plain = {.width = 34, .activation = Activation::kXielu};
+    spec.blocks = {{.number = 0, .layers = {attention}},
+                   {.number = 0, .norm_name = "feed_forward_norm", .layers = {gated}, .beside_previous = true},
+                   {.number = 1, .layers = {attention}},
+                   {.number = 1, .norm_name = "feed_forward_norm", .layers = {plain}}};
+    return spec;
+  }
+};
+
+// Windows that do not overlap, with norms after RoPE, beside queries that grow without RoPE; experts whose rows are
+// weighed before them, and experts weighed against their neighbours by a router that reads what was before attention.
+struct Chunks {
+  static constexpr std::string_view kName = "chunks";
+  using Layers = LayerTypes<Attention, MixtureOfExperts, CarriedInput>;
+  static constexpr ModelSpec Spec() {
+    ModelSpec spec = {.model_dim = 44, .vocab_size = 80, .tied_embeddings = true};
+    const Attention chunked = {.heads = 4,
+                               .kv_heads = 2,
+                               .head_dim = 12,
+                               .rotary_dim = 12,
+                               .window = 40,
+                               .rope = {.base = 10000.0},
+                               .query_pre_scale = 12.0,
+                               .head_norm = RmsNorm{.weight = false},
+                               .interleaved_rope = true,
+                               .norm_after_rope = true,
+                               .chunked = true};
+    const Attention growing = {.heads = 4,
+                               .kv_heads = 2,
+                               .head_dim = 12,
+                               .query_pre_scale = 12.0,
+                               .query_growth = 0.1f,
+                               .query_growth_context = 16,
+                               .query_growth_first = 1};
+    const MixtureOfExperts weighed = {.experts = 5,
+                                      .chosen = 1,
+                                      .width = 26,
+                                      .normalized = false,
+                                      .sigmoid = true,
+                                      .shared_width = 30,
+                                      .weighs_input = true};
+    const MixtureOfExperts mixed = {.experts = 6,
+                                    .chosen = 2,
+                                    .width = 22,
+                                    .activation = Activation::kRelu,
+                                    .mixer_reach = 0.4f,
+                                    .carried_dim = 44};
+    spec.blocks = {{.number = 0, .layers = {chunked}},
+                   {.number = 0, .norm_name = "feed_forward_norm", .layers = {weighed}},
+                   {.number = 1, .norm = std::nullopt, .layers = {CarriedInput{.width = 44}}},
+                   {.number = 1, .layers = {growing}},
+                   {.number = 1, .norm_name = "feed_forward_norm", .layers = {mixed}}};
+    return spec;
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
 #define SKALD_SMALL_MODELS                                                                                        \
   AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, SharedExperts, \
-      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, KeyDecays, ParallelLayers, OwnTypes
+      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, KeyDecays, ParallelLayers,      \
+      InnerNorms, Chunks, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

@@ -6,12 +6,15 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/files/small_file.h"
 #include "skald/model/load_any.h"
 #include "tests/support/compare_logits.h"
 #include "tests/support/gguf_convert.h"
@@ -31,7 +34,8 @@ struct Family {
   json more;                         // metadata beside those that all have, or null, without the architecture's name
   bool has_post_norm_names = false;  // the converter's name of the norm before feed-forward layers, or after layers
   bool has_rope_pairs = false;
-  size_t groups = 0;  // of heads of queries, each before its keys and values in one tensor; 0: none
+  size_t groups = 0;        // of heads of queries, each before its keys and values in one tensor; 0: none
+  bool as_columns = false;  // the folder's matrices are transposed
 };
 
 std::vector<Family> Families() {
@@ -121,6 +125,23 @@ std::vector<Family> Families() {
        false, false, 6},
       {"falcon", "falcon", joined(usual, layer_norm), false, false, 2},
       {"internlm2", "internlm2", joined(usual, {{"attention.layer_norm_rms_epsilon", 1e-6}}), false, true, 2},
+      {"gpt2", "gpt2",
+       joined(joined(usual, layer_norm),
+              {{"attention.head_count_kv", nullptr}, {"rope.freq_base", nullptr}, {"context_length", 128}}),
+       false, false, 0, true},
+      {"apertus", "apertus", joined(usual, {{"rope.freq_base", 5000.0}})},
+      {"cohere_plus", "command-r",
+       joined(joined(usual, layer_norm), {{"rope.freq_base", 500000.0}, {"logit_scale", 0.25}})},
+      {"stablelm_12b", "stablelm",
+       joined(joined(usual, layer_norm),
+              {{"rope.freq_base", 5000.0}, {"rope.dimension_count", 4}, {"use_parallel_residual", true}})},
+      {"smallthinker", "smallthinker",
+       joined(joined(wide, experts), {{"attention.sliding_window", 9},
+                                      {"rope.freq_base", 5000.0},
+                                      {"feed_forward_length", 28},
+                                      {"expert_feed_forward_length", 28},
+                                      {"expert_gating_func", 2},
+                                      {"attention.layer_norm_rms_epsilon", 1e-6}})},
       {"bailing_moe", "bailingmoe2",
        joined(joined(wide, sigmoids), {{"expert_group_count", 4},
                                        {"expert_group_used_count", 2},
@@ -149,6 +170,42 @@ std::string WithGroupsApart(const std::string& bytes, size_t heads, size_t group
     for (size_t i = 0; i < groups; ++i) apart += bytes.substr(i * group + part * head, head);
   }
   return apart;
+}
+
+// The bytes of a matrix of floats, transposed.
+std::string Transposed(const std::string& bytes, size_t rows) {
+  const size_t row_bytes = bytes.size() / rows;
+  std::string turned;
+  for (size_t col = 0; col < row_bytes; col += sizeof(float)) {
+    for (size_t row = 0; row < rows; ++row) turned += bytes.substr(row * row_bytes + col, sizeof(float));
+  }
+  return turned;
+}
+
+// Adds stacked experts whose matrices are transposed: gates and the others side by side, or the last ones.
+void AddTurnedExperts(const std::string& name, const NewTensor& tensor, std::vector<NewGgufTensor>& converted) {
+  const size_t experts = tensor.shape[0], rows = tensor.shape[1], bytes = tensor.bytes.size() / experts;
+  const std::string blocks = GgufName(name.substr(0, name.find("feed_forward.")), false);
+  const bool is_last = name.ends_with("down_proj");
+  std::string parts[2];
+  for (size_t e = 0; e < experts; ++e) {
+    const std::string turned = Transposed(tensor.bytes.substr(e * bytes, bytes), rows);
+    parts[0] += is_last ? turned : turned.substr(0, bytes / 2);
+    parts[1] += turned.substr(bytes / 2);
+  }
+  const uint64_t cols = is_last ? tensor.shape[2] : tensor.shape[2] / 2;
+  if (is_last) return converted.push_back({blocks + "ffn_down_exps.weight", 0, {experts, cols, rows}, parts[0]});
+  converted.push_back({blocks + "ffn_gate_exps.weight", 0, {experts, cols, rows}, parts[0]});
+  converted.push_back({blocks + "ffn_up_exps.weight", 0, {experts, cols, rows}, parts[1]});
+}
+
+// Adds the factors of one head to those of all.
+void AddHeadFactors(const std::string& name, const NewTensor& tensor, std::vector<NewGgufTensor>& converted) {
+  const std::string stacked = name.substr(0, name.find("_layernorm.norms.")) + "_norm.weight";
+  NewGgufTensor& last = converted.back();
+  if (last.name != stacked) return converted.push_back({stacked, 0, {1, tensor.shape[0]}, tensor.bytes});
+  ++last.shape[0];
+  last.bytes += tensor.bytes;
 }
 
 // Adds the gates and the others of stacked experts, whose matrices are one above the other.
@@ -184,6 +241,16 @@ std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
                                                        {"gpt_neox.layers.", "model.layers."},
                                                        {"embed_out.", "output."},
                                                        {"transformer.word_embeddings.", "token_embd."},
+                                                       {"transformer.wte.", "token_embd."},
+                                                       {"transformer.wpe.", "position_embd."},
+                                                       {"attn.c_attn.", "attn_qkv."},
+                                                       {"attn.c_proj.", "attn_output."},
+                                                       {"ln_1.", "attn_norm."},
+                                                       {"ln_2.", "ffn_norm."},
+                                                       {".attention_layernorm.", ".attn_norm."},
+                                                       {".feedforward_layernorm.", ".ffn_norm."},
+                                                       {"self_attn.q_layernorm.", "attn_q_layernorm."},
+                                                       {"self_attn.k_layernorm.", "attn_k_layernorm."},
                                                        {"transformer.ln_f.", "output_norm."},
                                                        {"model.tok_embeddings.", "token_embd."},
                                                        {"attention.wqkv.", "attn_qkv."},
@@ -216,6 +283,16 @@ std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
                                                        {"self_attn.kv_a_layernorm.", "attn_kv_a_norm."},
                                                        {"self_attn.kv_b_proj.", "attn_kv_b."},
                                                        {"mlp.experts.down_proj", "ffn_down_exps.weight"},
+                                                       {"block_sparse_moe.primary_router.", "ffn_gate_inp."},
+                                                       {"self_attn.attn_sub_norm.", "attn_sub_norm."},
+                                                       {"mlp.ffn_sub_norm.", "ffn_sub_norm."},
+                                                       {"feed_forward.router.", "ffn_gate_inp."},
+                                                       {"feed_forward.shared_expert.gate_proj.", "ffn_gate_shexp."},
+                                                       {"feed_forward.shared_expert.up_proj.", "ffn_up_shexp."},
+                                                       {"feed_forward.shared_expert.down_proj.", "ffn_down_shexp."},
+                                                       {"feed_forward.gate_proj.", "ffn_gate."},
+                                                       {"feed_forward.up_proj.", "ffn_up."},
+                                                       {"feed_forward.down_proj.", "ffn_down."},
                                                        {"mlp.c_fc.", "ffn_up."},
                                                        {"mlp.c_proj.", "ffn_down."},
                                                        {"mlp.shared_experts.gate_proj.", "ffn_gate_shexp."},
@@ -225,7 +302,7 @@ std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
   std::vector<NewGgufTensor> converted;
   for (const NewTensor& tensor : RawFile(GoldenPath(family.folder + "/model.safetensors")).Tensors()) {
     std::string name = tensor.name, bytes = tensor.bytes;
-    if (name.starts_with("model.visual.")) continue;
+    if (name.starts_with("model.visual.") || name.find(".act_fn.") != std::string::npos) continue;
     for (const auto& [from, to] : parts) {
       if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
     }
@@ -235,13 +312,26 @@ std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
       AddHalves(name.substr(0, name.size() - 24), tensor, converted);
       continue;
     }
+    if (name.find("feed_forward.experts.") != std::string::npos) {
+      AddTurnedExperts(name, tensor, converted);
+      continue;
+    }
+    if (name.find("_layernorm.norms.") != std::string::npos) {
+      AddHeadFactors(GgufName(name, false), tensor, converted);
+      continue;
+    }
+    std::vector<uint64_t> shape = tensor.shape;
+    if (family.as_columns && shape.size() == 2 && name.starts_with("model.layers.")) {
+      bytes = Transposed(bytes, shape[0]);
+      std::swap(shape[0], shape[1]);
+    }
     const bool is_joined = family.groups > 0 && name.find("attn_qkv.") != std::string::npos;
     if (is_joined) bytes = WithGroupsApart(bytes, tensor.shape[0] / kHeadDim - 2 * family.groups, family.groups);
     if (is_joined && family.has_rope_pairs) {
       const size_t turned = tensor.shape[0] - family.groups * kHeadDim, end = bytes.size() / tensor.shape[0] * turned;
       bytes = WithPairsAdjacent(bytes.substr(0, end), turned, kHeadDim) + bytes.substr(end);
     }
-    AddConverted({GgufName(name, family.has_post_norm_names), 0, tensor.shape, bytes}, converted);
+    AddConverted({GgufName(name, family.has_post_norm_names), 0, std::move(shape), bytes}, converted);
   }
   return converted;
 }
@@ -252,10 +342,22 @@ json MetadataOf(const Family& family) {
   for (const json* values : {&common, &family.more}) {
     for (const auto& [name, value] : values->items()) metadata[family.architecture + "." + name] = value;
   }
+  // Parameters of each layer that are numbers are metadata.
+  for (const NewTensor& tensor : RawFile(GoldenPath(family.folder + "/model.safetensors")).Tensors()) {
+    const size_t at = tensor.name.find(".act_fn.");
+    if (at == std::string::npos) continue;
+    float value;
+    std::memcpy(&value, tensor.bytes.data(), sizeof(value));
+    metadata[family.architecture + ".xielu." + tensor.name.substr(at + 8)].push_back(value);
+  }
   for (const auto& [name, value] : family.more.items()) {
     if (value.is_null()) metadata.erase(family.architecture + "." + name);
   }
   return metadata;
+}
+
+std::string ImageOf(const Family& family) {
+  return GgufImage(GgufValuesOf(MetadataOf(family)), ConvertedTensors(family));
 }
 
 TEST_CASE("GGUF files of families without a Config give the recorded answers") {
@@ -263,7 +365,7 @@ TEST_CASE("GGUF files of families without a Config give the recorded answers") {
     CAPTURE(family.folder);
     const TemporaryFolder folder;
     const auto path = folder.path() / "model.gguf";
-    WriteFile(path, Kept(family.folder, GgufImage(GgufValuesOf(MetadataOf(family)), ConvertedTensors(family))));
+    WriteFile(path, Kept(family.folder, ImageOf(family)));
     const auto model = LoadAnyModel(path, {.dtype = DType::kF32});
     REQUIRE_MESSAGE(model.has_value(), model.error().message);
     const ReferenceTensors reference(GoldenPath(family.folder + "/golden.safetensors"));
@@ -271,6 +373,48 @@ TEST_CASE("GGUF files of families without a Config give the recorded answers") {
       CheckRows(*model, reference.Tokens("input_ids", row), Want::kLogits, reference.Floats("logits", row), kExact,
                 2.0f);  // as in tests/golden
     }
+  }
+}
+
+// Families whose GGUF files leave out what config.json says, by another config.json over the same weights.
+TEST_CASE("GGUF files that imply what a config.json says give the answers of the folder") {
+  const json common = {{"attention.head_count", 6},
+                       {"attention.head_count_kv", 2},
+                       {"rope.freq_base", 500000.0},
+                       {"feed_forward_length", 76}};
+  json llama4 = {{"embedding_length", 48},        {"attention.key_length", 10},
+                 {"attention.value_length", 10},  {"expert_count", 5},
+                 {"expert_used_count", 1},        {"expert_feed_forward_length", 28},
+                 {"interleave_moe_layer_step", 2}};
+  json bitnet = {{"embedding_length", 60}, {"rope.scaling.type", "linear"}, {"rope.scaling.factor", 1.0}};
+  json phimoe = {{"embedding_length", 60}, {"expert_count", 7}, {"expert_used_count", 2}};
+  for (json* more : {&llama4, &bitnet, &phimoe}) more->update(common);
+  phimoe.update({{"feed_forward_length", 28}, {"rope.freq_base", 1000000.0}});
+  const std::pair<Family, json> cases[] = {{{"bitnet", "bitnet", bitnet}, {{"hidden_act", "silu"}}},
+                                           {{"phimoe", "phimoe", phimoe}, {{"router_jitter_noise", 0.01}}},
+                                           {{"llama4", "llama4", llama4},
+                                            {{"attention_chunk_size", 8192},
+                                             {"floor_scale", 8192},
+                                             {"attn_scale", 0.1},
+                                             {"no_rope_layers", json::array()}}}};
+  for (const auto& [family, changes] : cases) {
+    CAPTURE(family.folder);
+    const TemporaryFolder folder;
+    WriteFile(folder.path() / "model.gguf", ImageOf(family));
+    const auto from_gguf = LoadAnyModel(folder.path() / "model.gguf", {.dtype = DType::kF32});
+    REQUIRE_MESSAGE(from_gguf.has_value(), from_gguf.error().message);
+    json config = json::parse(*ReadSmallFile(GoldenPath(family.folder + "/config.json"), 1 << 20));
+    config.update(changes);
+    WriteFile(folder.path() / "config.json", config.dump());
+    std::filesystem::copy(GoldenPath(family.folder + "/model.safetensors"), folder.path());
+    const auto from_folder = LoadAnyModel(folder.path(), {.dtype = DType::kF32});
+    REQUIRE_MESSAGE(from_folder.has_value(), from_folder.error().message);
+    CHECK(from_gguf->spec() == from_folder->spec());
+    const ReferenceTensors reference(GoldenPath(family.folder + "/golden.safetensors"));
+    const std::vector<int32_t> prompt = reference.Tokens("input_ids", 0);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
+    KVCache cache = *CreateKVCache(from_folder->layout(), kExact);
+    CheckRows(*from_gguf, prompt, Want::kLogits, *from_folder->Forward(cache, prompt, workspace));
   }
 }
 

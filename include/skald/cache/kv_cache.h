@@ -108,7 +108,7 @@ class KVCache {
   /// Removes tokens [begin, end); later ones move down to close the gap, and the next step rotates their keys to their
   /// new positions. Their state still depends on the removed tokens: this is not the same as never having computed
   /// those. Errors: kOutOfRange; kFailedPrecondition if a window would need released tokens; kUnsupported with
-  /// recurrent layers, whose state cannot give up single tokens.
+  /// recurrent layers, whose state cannot give up single tokens, and where positions are learned: keys hold them.
   Result<void> Erase(uint32_t begin, uint32_t end);
 
   /// Moves tokens [begin, end) so that the first of them is at `to`; the tokens in between move the other way. The next

@@ -229,10 +229,11 @@ struct MoveKVArgs {
 };
 
 /// Attention of each row's queries over the keys and values at positions (position - window, position], or [0,
-/// position] when window is 0: softmax(cap(scale * q . k)) v, online softmax over spans of kAttentionSpan positions
-/// (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic by R5. A unit is one query head of one row: unit =
-/// (kv_head * rows + row) * group + head in the group of query heads that share the kv head. The units of one kv head
-/// are computed together for neighbouring rows of one sequence with consecutive positions.
+/// position] when window is 0, or from the last multiple of window on: softmax(cap(scale * q . k)) v, online softmax
+/// over spans of kAttentionSpan positions (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic by R5. A unit is
+/// one query head of one row: unit = (kv_head * rows + row) * group + head in the group of query heads that share the
+/// kv head. The units of one kv head are computed together for neighbouring rows of one sequence with consecutive
+/// positions.
 struct AttentionArgs {
   const float* queries;  ///< [rows, heads * head_dim], already rotated
   size_t query_stride;
@@ -245,6 +246,7 @@ struct AttentionArgs {
   size_t rows;
   size_t heads;
   size_t window;                 ///< positions, the row's own included; 0: all
+  bool chunked = false;          ///< instead those from the last multiple of `window` on
   float scale;                   ///< of scores
   float softcap;                 ///< 0: no cap
   const float* sinks = nullptr;  ///< [heads] or null: scores that are added to the softmax beside those of positions
@@ -256,6 +258,13 @@ struct AttentionArgs {
   const float* bias = nullptr;
   size_t bias_reach = 0;  ///< see bias
   size_t unit_begin, unit_end;
+
+  /// Returns the first position that a row sees.
+  size_t FirstVisible(size_t row) const {
+    const size_t position = positions[row];
+    if (chunked) return position / window * window;
+    return window != 0 && position >= window ? position + 1 - window : 0;
+  }
 };
 
 /// Where the state of a recurrence is written after row `row_end` - 1 of a run. Until the kernel returns, the block may

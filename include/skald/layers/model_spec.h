@@ -91,9 +91,10 @@ struct ModelSpec {
   int per_layer_dim = 0;  ///< width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
   std::optional<NormSpec> embedding_norm = {};  ///< of embeddings on the way in
   bool head_bias = false;                       ///< logits have a bias, before they are divided
-  int positions = 0;       ///< rows of learned embeddings of positions, added to those of tokens; 0: there are none
-  int first_position = 0;  ///< the row of a text's first token
-  int token_types = 0;     ///< rows of learned embeddings of the types of tokens, likewise
+  /// Rows of learned embeddings of positions, added to those of tokens: no text is longer. 0: there are none.
+  int positions = 0;
+  int first_position = 0;           ///< the row of a text's first token
+  int token_types = 0;              ///< rows of learned embeddings of the types of tokens, likewise
   DistanceBias distance_bias = {};  ///< of all attention layers
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
@@ -232,8 +233,8 @@ constexpr const char* WhyImpossibleEncoder(const ModelSpec& spec) {
     return "Groups of distances must be a multiple of four, and reach further than half of those of one side.";
   }
   if (!SeesBothWays(spec)) {
-    const bool is_plain = spec.positions == 0 && spec.token_types == 0 && bias.heads == 0;
-    return is_plain ? nullptr : "Learned positions, types of tokens and biases of distances need attention both ways.";
+    const bool is_plain = spec.token_types == 0 && bias.heads == 0;
+    return is_plain ? nullptr : "Types of tokens and biases of distances need attention both ways.";
   }
   for (const Block& block : spec.blocks) {
     if (block.stream_norm && block.beside_previous) return "A block beside another does not normalise the stream.";
@@ -297,6 +298,7 @@ constexpr CacheGroup PartOfState(const LayerSpec& layer, const RankShare& share)
 /// in order.
 constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {}) {
   CacheLayout layout(Fingerprint(spec), share);
+  if (!SeesBothWays(spec)) layout.SetLearnedPositions(static_cast<uint32_t>(spec.positions - spec.first_position));
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
       if (const auto state = layer.State()) layout.AddLayer(*state);

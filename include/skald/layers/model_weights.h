@@ -54,7 +54,7 @@ struct ModelWeights {
   Matrix per_layer_embedding;   ///< [vocab_size, layers * per_layer_dim]
   Matrix per_layer_projection;  ///< [layers * per_layer_dim, model_dim]
   NormWeights per_layer_norm;   ///< [per_layer_dim]
-  /// Of encoders whose tokens have them; else empty.
+  /// Of models whose tokens have them; else empty.
   Matrix position_embedding;         ///< [positions, model_dim], f32
   Matrix type_embedding;             ///< [token_types, model_dim], f32
   std::vector<float> distance_bias;  ///< [buckets, heads]

@@ -23,6 +23,7 @@
 #include "skald/layers/kinds/recurrent/rwkv/decayed_time_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
 #include "skald/layers/kinds/recurrent/short_conv.h"
+#include "skald/layers/kinds/wide_attention.h"
 #include "skald/layers/norms/layer_norm.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -41,7 +42,7 @@ struct LayerTypes {
 #define SKALD_FOR_STANDARD_LAYERS(X)                                                                           \
   X(Attention) X(FeedForward) X(GatedFeedForward) X(MixtureOfExperts) X(RgLru) X(Mamba) X(Mamba2) X(ShortConv)  \
   X(GatedDeltaNet) X(PerLayerInput) X(NormedFeedForward) X(RwkvTimeMix) X(RwkvChannelMix) X(LatentAttention)    \
-  X(KimiDelta) X(RwkvDecayedTimeMix)
+  X(KimiDelta) X(RwkvDecayedTimeMix) X(CarriedInput)
 // clang-format on
 #define SKALD_FOR_STANDARD_NORMS(X) X(RmsNorm) X(LayerNorm)
 

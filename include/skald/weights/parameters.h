@@ -56,6 +56,7 @@ struct ArrayPart {
   std::vector<uint64_t> shape;             ///< outermost axis first
   std::optional<ExpertIndex> expert = {};  ///< unset: of no expert
   size_t units = 0;                        ///< of its outermost axis, as Axis has them
+  size_t head_dim = 0;                     ///< elements of each head, if RoPE rotates them
 };
 
 /// The centre of a vector's random values, and their largest distance from it.
@@ -149,8 +150,10 @@ class ParameterList {
   /// `axes` are those of the elements after conversion; none: every rank has all.
   void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {},
                 std::vector<Axis> axes = {});
-  /// Adds the vectors of `parts`, joined: each part is a tensor of its rows' size.
-  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {});
+  /// Adds the vectors of `parts`, joined: each part is a tensor of its rows' size. `axes` as in AddArray; none: those
+  /// of the parts.
+  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {},
+                 std::vector<Axis> axes = {});
   /// Adds the weight of a norm; with `unit_offset` the model multiplies by one plus it.
   void AddNorm(std::vector<float>& target, std::string_view name, Axis size, bool unit_offset);
   /// The factor of time steps, given as a logarithm. `shape` is the tensor's where it has further axes of 1.

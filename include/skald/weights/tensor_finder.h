@@ -38,6 +38,7 @@ struct TurnedRows {
   size_t head_dim = 0, turned = 0;  ///< 0: none
   bool paired = false;              ///< as neighbours in every file, and not only where its names say so
 
+  explicit TurnedRows(size_t whole_head) : head_dim(whole_head), turned(whole_head) {}
   explicit TurnedRows(const Part& part)
       : head_dim(part.head_dim), turned(part.paired > 0 ? part.paired : part.head_dim), paired(part.paired > 0) {}
 };
@@ -79,14 +80,16 @@ class TensorFinder {
     Spelling spelling;
     size_t rows, begin;  ///< of the tensor (of one expert if all are stacked); of the part
     size_t units = 0;    ///< of the part's axis of rows, where the layout is by units
+    size_t expert = 0;   ///< that the part belongs to, or 0
   };
 
-  /// Parts with the same name follow each other, alternate row by row, or are at explicit places.
+  /// Parts with the same name, of one expert, follow each other, alternate row by row, or are at explicit places.
   template <class Parts, class RowsOf>
   std::vector<Place> PlacesOf(const Parts& parts, std::optional<size_t> layer, RowsOf rows_of) const {
     std::vector<Place> places;
     for (const auto& part : parts) {
       Place place{SpelledName(part.name, layer), 0, 0};
+      if (part.expert) place.expert = part.expert->index;
       if constexpr (requires { part.units; })
         place.units = part.units;
       else
@@ -98,7 +101,9 @@ class TensorFinder {
           continue;
         }
       }
-      const auto is_same = [&](const Place& other) { return other.spelling.name == place.spelling.name; };
+      const auto is_same = [&](const Place& other) {
+        return other.spelling.name == place.spelling.name && other.expert == place.expert;
+      };
       for (const Place& earlier : places) place.begin = is_same(earlier) ? earlier.rows : place.begin;
       place.rows = place.begin + rows_of(part);
       for (Place& earlier : places) earlier.rows = is_same(earlier) ? place.rows : earlier.rows;

@@ -19,9 +19,12 @@ enum class Activation : uint8_t {
   kGeluTanh,     ///< the tanh approximation of GELU, Hendrycks and Gimpel 2016 (arXiv:1606.08415)
   kGeluErf,      ///< the exact, erf form
   kReluSquared,  ///< max(x, 0)^2, So et al. 2021 (arXiv:2109.08668)
+  kRelu,         ///< max(x, 0)
   // Only as a gate: for gate g and up u, both clamped to 7, g sigmoid(1.702 g) (u + 1)
   // (https://github.com/openai/gpt-oss, gpt_oss/torch/model.py).
   kClampedSwiglu,
+  // Only without a gate: xIELU, Huang and Schlag 2024 (arXiv:2411.13010), whose parameters are learned.
+  kXielu,
 };
 
 /// The names in Hugging Face's config.json.
@@ -35,11 +38,18 @@ constexpr std::string_view NameOf(Activation activation) {
       return "gelu";
     case Activation::kReluSquared:
       return "relu2";
+    case Activation::kRelu:
+      return "relu";
     case Activation::kClampedSwiglu:
       return "clamped_swiglu";
+    case Activation::kXielu:
+      return "xielu";
   }
   return "unknown";
 }
+
+/// Why other layers have no kXielu.
+inline constexpr const char* kXieluElsewhere = "Only feed-forward layers without a gate have parameters of xIELU.";
 
 /// A user's own function: an object that is called with one element and returns one. Like a layer (component.h), it has
 /// a

@@ -213,11 +213,13 @@ SKALD_INLINE Result<void> KVCache::CheckEdit(const char* verb, uint32_t begin, u
   if (begin > end || end > size()) {
     return Fail(ErrorCode::kOutOfRange, what + " of a cache of " + std::to_string(size()) + " tokens");
   }
-  if (pool()->layout().has_recurrence()) {
+  const CacheLayout& layout = pool()->layout();
+  if (!layout.moves_tokens()) {
     const uint32_t nearest = NearestResumePoint(begin);
+    const char* const why = layout.has_recurrence() ? ": the state of recurrent layers cannot give up single tokens"
+                                                    : ": keys and values hold the learned positions of their tokens";
     return Fail(ErrorCode::kUnsupported,
-                what + ": the state of recurrent layers cannot give up single tokens; rewind to position " +
-                    std::to_string(nearest) + " and compute what follows again",
+                what + why + "; rewind to position " + std::to_string(nearest) + " and compute what follows again",
                 {.resume_point = nearest});
   }
   return {};

@@ -100,6 +100,11 @@ class CacheLayout {
     if (part.is_replayed()) groups_[InputsOf(group)].input_floats = part.input_floats;
   }
 
+  /// Says that the model has embeddings of so many positions: no cache holds more tokens, and none moves them.
+  constexpr void SetLearnedPositions(uint32_t count) { learned_positions_ = count; }
+  /// See SetLearnedPositions(); 0: positions are not learned.
+  constexpr uint32_t learned_positions() const { return learned_positions_; }
+
   /// Returns the layout of caches that may have `max_tokens` tokens; the limit determines their RoPEs (RopeFor).
   constexpr CacheLayout ForTokens(uint64_t max_tokens) const {
     CacheLayout layout = *this;
@@ -155,6 +160,9 @@ class CacheLayout {
     return false;
   }
 
+  /// True when tokens can be erased and moved (KVCache::Erase): each has state of its own, which can be rotated.
+  constexpr bool moves_tokens() const { return !has_recurrence() && learned_positions_ == 0; }
+
   friend constexpr bool operator==(const CacheLayout&, const CacheLayout&) = default;
 
  private:
@@ -165,6 +173,7 @@ class CacheLayout {
 
   uint64_t model_;
   RankShare share_;
+  uint32_t learned_positions_ = 0;
   std::vector<CacheGroup> groups_;
   uint32_t num_layer_groups_ = 0;
   std::vector<LayerSlot> slots_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The family of Cohere's models: Command R (https://huggingface.co/CohereLabs/c4ai-command-r-v01) and Command R7B
-// (cohere2, https://huggingface.co/CohereLabs/c4ai-command-r7b-12-2024). Attention and feed-forward layer are side by
-// side after one LayerNorm without bias. RoPE turns neighbours; Cohere 2 has it in its layers with a window alone.
+// The family of Cohere's models: Command R and R+ (https://huggingface.co/CohereLabs/c4ai-command-r-v01) and Command
+// R7B (cohere2, https://huggingface.co/CohereLabs/c4ai-command-r7b-12-2024). Attention and feed-forward layer are side
+// by side after one LayerNorm without bias. RoPE turns neighbours; Cohere 2 has it in its layers with a window alone.
 
 #ifndef SKALD_FAMILIES_COHERE_COHERE_H_
 #define SKALD_FAMILIES_COHERE_COHERE_H_

@@ -8,9 +8,11 @@
 
 #include <array>
 
+#include "skald/families/apertus/detail/family.h"
 #include "skald/families/arcee/detail/family.h"
 #include "skald/families/bailing_moe/detail/family.h"
 #include "skald/families/bert/detail/family.h"
+#include "skald/families/bitnet/detail/family.h"
 #include "skald/families/cohere/detail/family.h"
 #include "skald/families/deepseek_v3/detail/family.h"
 #include "skald/families/dots1/detail/family.h"
@@ -25,6 +27,7 @@
 #include "skald/families/gemma4/detail/family.h"
 #include "skald/families/glm4/detail/family.h"
 #include "skald/families/glm4_moe/detail/family.h"
+#include "skald/families/gpt2/detail/family.h"
 #include "skald/families/gpt_neox/detail/family.h"
 #include "skald/families/gpt_oss/detail/family.h"
 #include "skald/families/granite4/detail/family.h"
@@ -35,6 +38,7 @@
 #include "skald/families/kimi_linear/detail/family.h"
 #include "skald/families/lfm2/detail/family.h"
 #include "skald/families/llama/detail/family.h"
+#include "skald/families/llama4/detail/family.h"
 #include "skald/families/mamba/detail/family.h"
 #include "skald/families/mamba2/detail/family.h"
 #include "skald/families/minimax_m2/detail/family.h"
@@ -50,6 +54,7 @@
 #include "skald/families/olmoe/detail/family.h"
 #include "skald/families/phi/detail/family.h"
 #include "skald/families/phi3/detail/family.h"
+#include "skald/families/phi_moe/detail/family.h"
 #include "skald/families/qwen2/detail/family.h"
 #include "skald/families/qwen3/detail/family.h"
 #include "skald/families/qwen3_next/detail/family.h"
@@ -58,6 +63,7 @@
 #include "skald/families/rwkv6/detail/family.h"
 #include "skald/families/rwkv7/detail/family.h"
 #include "skald/families/seed_oss/detail/family.h"
+#include "skald/families/smallthinker/detail/family.h"
 #include "skald/families/smollm3/detail/family.h"
 #include "skald/families/stablelm/detail/family.h"
 #include "skald/families/starcoder2/detail/family.h"
@@ -77,8 +83,8 @@ using FamilyRows =
              Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow, FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row,
              DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row, CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row,
              Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row, JambaRow,
-             KimiLinearRow, Rwkv6Row, BertRow, MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow,
-             T5EncoderRow>;
+             KimiLinearRow, Rwkv6Row, Gpt2Row, PhiMoeRow, ApertusRow, BitNetRow, SmallThinkerRow, Llama4Row, BertRow,
+             MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow, T5EncoderRow>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

@@ -57,7 +57,9 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     if (tensor.name.ends_with(".attn_v.weight")) ++facts.value_projections;
     if (tensor.name.ends_with(".attn_norm_2.weight")) facts.has_second_attention_norm = true;
     if (tensor.name.ends_with(".ffn_norm.weight")) facts.has_feed_forward_norm = true;
-    if (tensor.name.ends_with(".attn_q.bias")) facts.has_query_bias = true;
+    if (tensor.name.ends_with(".attn_q.bias") || tensor.name.ends_with(".attn_qkv.bias")) facts.has_query_bias = true;
+    if (tensor.name.ends_with(".attn_output.bias")) facts.has_output_bias = true;
+    if (tensor.name.ends_with(".ffn_down.bias")) facts.has_feed_forward_bias = true;
     if (tensor.name.ends_with(".attn_q_norm.weight")) facts.has_query_norm = true;
     const std::pair<std::string_view, int*> tables[] = {{"token_embd.weight", &facts.vocab_size},
                                                         {"position_embd.weight", &facts.positions},

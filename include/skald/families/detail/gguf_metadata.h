@@ -22,12 +22,14 @@
 #include "skald/families/detail/find_family.h"
 #include "skald/families/detail/parse_gguf.h"
 #include "skald/families/detail/registry.h"
+#include "skald/families/readers/detail/change_layers.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/feed_forward.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/norms/layer_norm.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/weights/writing/mixture.h"
 
@@ -91,6 +93,7 @@ inline void WriteExperts(const MixtureOfExperts& experts, nlohmann::json& fields
 // Writes the facts that all transformers have. Returns nothing for a model without attention.
 inline std::optional<std::vector<float>> WriteFacts(const ModelSpec& spec, uint32_t context, nlohmann::json& fields) {
   const auto* attention = FindLayer<Attention>(spec, [](const Attention& one) { return one.rotary_dim > 0; });
+  if (attention == nullptr) attention = FindLayer<Attention>(spec);
   if (attention == nullptr) return std::nullopt;
   const auto* const full =
       FindLayer<Attention>(spec, [](const Attention& one) { return one.rotary_dim > 0 && one.window == 0; });
@@ -104,7 +107,7 @@ inline std::optional<std::vector<float>> WriteFacts(const ModelSpec& spec, uint3
   fields["attention.head_count_kv"] = attention->kv_heads;
   fields["attention.key_length"] = attention->head_dim;
   fields["attention.value_length"] = attention->head_dim;
-  fields["rope.dimension_count"] = attention->rotary_dim;
+  if (attention->rotary_dim > 0) fields["rope.dimension_count"] = attention->rotary_dim;
   if (sliding != nullptr) fields["attention.sliding_window"] = sliding->window;
   fields["attention.scale"] = Rounded(1.0 / std::sqrt(attention->query_pre_scale));
   if (attention->softcap > 0.0f) fields["attn_logit_softcapping"] = attention->softcap;
@@ -117,9 +120,11 @@ inline std::optional<std::vector<float>> WriteFacts(const ModelSpec& spec, uint3
   if (const auto* const norm = spec.final_norm.As<RmsNorm>()) {
     fields["attention.layer_norm_rms_epsilon"] = norm->epsilon;
   }
+  if (const auto* const norm = spec.final_norm.As<LayerNorm>()) fields["attention.layer_norm_epsilon"] = norm->epsilon;
   if (const auto* const gated = FindLayer<GatedFeedForward>(spec)) fields["feed_forward_length"] = gated->width;
   if (const auto* const plain = FindLayer<FeedForward>(spec)) fields["feed_forward_length"] = plain->width;
   if (const auto* const experts = FindLayer<MixtureOfExperts>(spec)) WriteExperts(*experts, fields);
+  if (attention->rotary_dim == 0) return std::vector<float>();
   return WriteRope(attention->rope, attention->rotary_dim, fields);
 }
 
@@ -140,14 +145,19 @@ inline void WriteWindows(const ModelSpec& spec, bool pattern, bool base, nlohman
 // Returns the facts that a file's tensors will tell its reader.
 inline GgufTensorFacts FactsForGguf(const ModelSpec& spec, const std::vector<float>& divisors) {
   GgufTensorFacts facts{.vocab_size = spec.vocab_size, .has_head = !spec.tied_embeddings, .rope_divisors = divisors};
+  facts.has_feed_forward_bias = FindLayer<GatedFeedForward>(spec, [](const auto& layer) { return layer.bias; });
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
       const auto* const attention = layer.As<Attention>();
       if (attention == nullptr) continue;
       facts.value_projections += attention->keys_as_values ? 0 : 1;
       facts.has_query_bias |= attention->qkv_bias;
+      facts.has_output_bias |= attention->output_bias;
       facts.has_query_norm |= attention->head_norm || attention->projection_norm;
     }
+    const std::string norm = kCommonGguf.SpellingsOf(Concat({std::string_view(block.norm_name), "."})).front().name;
+    facts.has_second_attention_norm |= block.norm && norm == "attn_norm_2.";
+    facts.has_feed_forward_norm |= block.norm && norm == "ffn_norm.";
   }
   return facts;
 }
@@ -167,7 +177,9 @@ inline std::optional<std::string> WhyNotDescribed(const nlohmann::json& metadata
                                                   const ModelSpec& spec) {
   const auto models = ParseConfigGguf(metadata, facts);
   if (!models) return models.error().message;
-  if (models->front().spec == spec) return std::nullopt;  // the likeliest is what a file without a Config is
+  ModelSpec expected = spec;
+  ChangeLayers<Attention>(expected, [](Attention& one) { one.rope.base = Rounded(one.rope.base); });
+  if (models->front().spec == expected) return std::nullopt;  // the likeliest is what a file without a Config is
   return "they would be read as another model";
 }
 
@@ -212,6 +224,7 @@ inline Result<GgufDescription> DescribeAs(const GgufArchitecture& architecture, 
       const JsonGuard guards[] = {JsonGuard(metadata), JsonGuard(all)};
       if (!architecture.has_scale) all.erase("attention.scale");
       WriteWindows(spec, pattern, base, all);
+      if (architecture.tell != nullptr) architecture.tell(spec, all);
       for (const auto& [name, value] : all.items()) metadata[Concat({architecture.name, ".", name})] = value;
       const auto wrong = WhyNotDescribed(metadata, FactsForGguf(spec, divisors), spec);
       if (!wrong) return DescriptionOf(metadata, architecture, divisors);
@@ -230,7 +243,7 @@ SKALD_INLINE Result<GgufDescription> DescribeForGguf(const ModelSpec& spec, std:
     const internal::JsonGuard guard(fields);
     const auto divisors = internal::WriteFacts(spec, context, fields);
     const internal::FamilyRow* const family = internal::FamilyOfModelType(model_type);
-    std::string why = divisors ? "no architecture is written for them" : "it has no attention with RoPE";
+    std::string why = divisors ? "no architecture is written for them" : "it has no attention";
     for (const internal::GgufArchitecture* const architecture : internal::ArchitecturesFor(family, model_type)) {
       if (!divisors) break;
       auto described = internal::DescribeAs(*architecture, fields, *divisors, spec);

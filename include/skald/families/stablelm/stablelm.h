@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The family of StableLM 2 1.6B, StableLM 3B and Zephyr (arXiv:2402.17834): the layers of Llama with LayerNorm, and
-// RoPE of a part of each head.
+// The family of StableLM 2 1.6B and 12B, StableLM 3B and Zephyr (arXiv:2402.17834): the layers of Llama with LayerNorm,
+// and RoPE of a part of each head.
 
 #ifndef SKALD_FAMILIES_STABLELM_STABLELM_H_
 #define SKALD_FAMILIES_STABLELM_STABLELM_H_

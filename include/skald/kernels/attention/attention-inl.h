@@ -60,8 +60,7 @@ HWY_INLINE void PrefetchQuery(const AttentionArgs& args, const Queries& queries,
 }
 
 HWY_INLINE Positions VisibleTo(const AttentionArgs& args, size_t row) {
-  const size_t end = size_t{args.positions[row]} + 1;
-  const size_t begin = args.window != 0 && end > args.window ? end - args.window : 0;
+  const size_t begin = args.FirstVisible(row), end = size_t{args.positions[row]} + 1;
   if (args.lengths == nullptr) return {begin, end};
   const size_t length = args.lengths[args.sequences[row]];
   return {begin, args.window == 0 ? length : HWY_MIN(length, end - 1 + args.window)};

@@ -33,6 +33,9 @@ struct GeluErfFunction {
 struct ReluSquaredFunction {
   HWY_INLINE FloatVec operator()(FloatVec x) const { return ReluSquared(x); }
 };
+struct ReluFunction {
+  HWY_INLINE FloatVec operator()(FloatVec x) const { return Relu(x); }
+};
 
 // Functions of a gate and its gated input.
 template <class Function>
@@ -55,8 +58,12 @@ HWY_INLINE void VisitActivation(Activation activation, Function function) {
       return function(GeluErfFunction());
     case Activation::kReluSquared:
       return function(ReluSquaredFunction());
+    case Activation::kRelu:
+      return function(ReluFunction());
     case Activation::kClampedSwiglu:
       return;  // a function of two elements; layers without a gate refuse it
+    case Activation::kXielu:
+      return;  // has parameters: a function of the layer's own
   }
 }
 

@@ -152,9 +152,12 @@ HWY_INLINE FloatVec GeluErf(FloatVec x) {
   return hn::MulAdd(half, Erf(hn::Mul(Splat(0.707106769f), x)), half);
 }
 
+// max(x, 0). NaN stays NaN.
+HWY_INLINE FloatVec Relu(FloatVec x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(FloatTag())), x); }
+
 // max(x, 0)^2; So et al. 2021 (arXiv:2109.08668). NaN stays NaN.
 HWY_INLINE FloatVec ReluSquared(FloatVec x) {
-  const FloatVec positive = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(FloatTag())), x);
+  const FloatVec positive = Relu(x);
   return hn::Mul(positive, positive);
 }
 

@@ -74,7 +74,7 @@ class CostSums {
 
 SKALD_INLINE ModelCost CostOf(const ModelWeights& weights) {
   ModelCost cost;
-  std::vector<const Matrix*> embeddings = {&weights.per_layer_embedding};
+  std::vector<const Matrix*> embeddings = {&weights.per_layer_embedding, &weights.position_embedding};
   if (weights.head) embeddings.push_back(&weights.embedding);
   internal::CostSums sums(std::move(embeddings));
   const ParameterList list = ParametersOf(weights);

@@ -21,6 +21,8 @@
 #include "skald/base/visit_unless.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/query_growth.h"
+#include "skald/layers/norms/layer_norm.h"
+#include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/spec/component.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -31,6 +33,17 @@
 namespace skald {
 
 struct LayerRun;  // layers/run/layer_run.h
+
+namespace internal {
+
+/// Whether a norm is one of ours and has no parameters, so that the order of elements is nothing to it.
+constexpr bool HasNoWeight(const NormSpec& norm) {
+  const auto* const rms = norm.As<RmsNorm>();
+  const auto* const layer = norm.As<LayerNorm>();
+  return (rms != nullptr && !rms->weight) || (layer != nullptr && !layer->weight);
+}
+
+}  // namespace internal
 
 struct Attention {
   static constexpr std::string_view kName = "attention";
@@ -57,11 +70,15 @@ struct Attention {
   /// (query_growth.h). Both 0: they are not.
   float query_growth = 0.0f;
   int query_growth_context = 0;  ///< see query_growth
+  int query_growth_first = 0;    ///< added to p there
   /// RoPE turns neighbours in each head, not elements half of rotary_dim apart. Loading moves neighbours apart, so it
   /// computes the same, and what hooks see of queries and keys is in that order.
   bool interleaved_rope = false;
   bool norm_after_rope = false;  ///< head_norm is after RoPE, not before it
   bool both_ways = false;  ///< a token sees later positions too; keys and values last for one pass of whole sequences
+  bool head_factors = false;  ///< what head_norm gives is multiplied by a factor of each element of each head
+  std::optional<NormSpec> output_norm = {};  ///< of what all heads give, as one row, before the last projection
+  bool chunked = false;  ///< a token sees those from the last multiple of `window` on, instead of `window` tokens
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -87,9 +104,13 @@ struct Attention {
     VisitUnless(-1, "shared_layer", self.shared_layer, visit);
     VisitUnless(0.0f, "query_growth", self.query_growth, visit);
     VisitUnless(0, "query_growth_context", self.query_growth_context, visit);
+    VisitUnless(0, "query_growth_first", self.query_growth_first, visit);
     VisitUnless(false, "interleaved_rope", self.interleaved_rope, visit);
     VisitUnless(false, "norm_after_rope", self.norm_after_rope, visit);
     VisitUnless(false, "both_ways", self.both_ways, visit);
+    VisitUnless(false, "head_factors", self.head_factors, visit);
+    VisitUnless(std::nullopt, "output_norm", self.output_norm, visit);
+    VisitUnless(false, "chunked", self.chunked, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -109,6 +130,7 @@ struct Attention {
     }
     if (head_dim > static_cast<int>(kMaxHeadDim)) return "kHeadDim is larger than the buffers of the attention kernel.";
     if (window < 0) return "kWindow must not be negative.";
+    if (chunked && window == 0) return "Chunks of positions need a size: kWindow.";
     if (!(softcap >= 0.0f)) return "Softcaps must not be negative.";
     if (!(query_pre_scale > 0.0)) return "kQueryPreScale must be positive: scores are divided by its square root.";
     if (shares() && (qkv_bias || projection_norm || value_norm || keys_as_values)) {
@@ -121,16 +143,21 @@ struct Attention {
     if (!internal::IsGrowth(query_growth, query_growth_context)) {
       return "Queries that grow with their position need a positive factor and a positive number of positions.";
     }
+    if (query_growth_first < 0) return "Positions by which queries grow must not be negative.";
     if (keys_as_values && qkv_bias) return "Keys that are values too must have no bias.";
     if (head_norm && projection_norm) return "kQKNorm and kQKProjectionNorm exclude each other.";
-    if (both_ways && (shares() || sinks || query_growth > 0.0f)) {
-      return "Attention that sees both ways has keys and values of its own, and no sinks.";
+    if (both_ways && (shares() || sinks || query_growth > 0.0f || chunked)) {
+      return "Attention that sees both ways has keys and values of its own, no sinks and no chunks.";
     }
     if (norm_after_rope && !head_norm) return "Without norms of heads there is none after RoPE.";
-    if (interleaved_rope && (rotary_dim == 0 || output_gate || head_norm || projection_norm)) {
-      return "RoPE of neighbours needs elements that it turns, and queries and keys without norms or gates.";
+    const bool is_weighted = head_norm && !internal::HasNoWeight(*head_norm);
+    if (interleaved_rope && (rotary_dim == 0 || output_gate || is_weighted || projection_norm)) {
+      return "RoPE of neighbours needs elements that it turns, and queries and keys without weights of norms or gates.";
     }
-    for (const auto* norm : {&head_norm, &projection_norm, &value_norm}) {
+    if (head_factors && (!head_norm || is_weighted || norm_after_rope || shares())) {
+      return "Factors of heads need norms without weights before RoPE, and keys of the layer's own.";
+    }
+    for (const auto* norm : {&head_norm, &projection_norm, &value_norm, &output_norm}) {
       if (!*norm) continue;
       if (const char* why = (*norm)->WhyImpossible()) return why;
     }
@@ -158,9 +185,11 @@ struct Attention {
     std::vector<float> qkv_bias;       ///< [q + 2 * kv] in the same order; empty when there is none
     NormWeights query_norm, key_norm;  ///< [head_dim], or [q] and [kv] of whole projections; empty when there are none
     NormWeights value_norm;            ///< [head_dim]; empty when there is none
-    Matrix output;                     ///< [model_dim, q]
-    std::vector<float> output_bias;    ///< [model_dim]; empty when there is none
-    std::vector<float> sinks;          ///< [heads]; empty when there are none
+    std::vector<float> query_factors, key_factors;  ///< [q] and [kv]; empty when there are none
+    NormWeights output_norm;                        ///< [q]; empty when there is none
+    Matrix output;                                  ///< [model_dim, q]
+    std::vector<float> output_bias;                 ///< [model_dim]; empty when there is none
+    std::vector<float> sinks;                       ///< [heads]; empty when there are none
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
@@ -216,6 +245,11 @@ struct Attention {
 
   void NormalizeHeads(const NormSpec& norm, const NormWeights& weights, int count, const LayerRun& run,
                       Rows rows) const;
+
+  void MultiplyHeads(const Weights& weights, const LayerRun& run, Rows queries, Rows keys) const;
+
+  /// Adds the factors of all heads, which files have as one tensor or as one for each head.
+  void ListFactors(std::vector<float>& factors, const char* name, int count, Axis axis, ParameterList& list) const;
 
   /// The norm is over all heads, of which ranks have some each.
   void NormalizeProjections(const Weights& weights, const LayerRun& run, Rows queries, Rows keys) const;

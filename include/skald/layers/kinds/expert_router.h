@@ -2,7 +2,8 @@
 //
 // The router of a mixture of experts: from a row's scores of all experts, which few compute it and with what weights.
 // As in Mixtral (arXiv:2401.04088), weights are a softmax; as in DeepSeek-V3 (arXiv:2412.19437, section 2.1.2), they
-// are sigmoids, and a bias and groups of experts have a say in the choice alone.
+// are sigmoids, and a bias and groups of experts have a say in the choice alone; as in Phi-3.5-MoE, SparseMixer weighs
+// each expert against those that nearly were chosen instead (arXiv:2409.12136).
 
 #ifndef SKALD_LAYERS_KINDS_EXPERT_ROUTER_H_
 #define SKALD_LAYERS_KINDS_EXPERT_ROUTER_H_
@@ -22,6 +23,8 @@ struct ExpertRouter {
   size_t groups, chosen_groups;
   /// See MixtureOfExperts.
   float sum_epsilon, weight_scale;
+  /// See MixtureOfExperts::mixer_reach.
+  float mixer_reach = 0.0f;
 
   /// Returns 1 / (1 + e^-x), rounded once.
   static float Sigmoid(float x);
@@ -32,6 +35,9 @@ struct ExpertRouter {
   void Weigh(std::span<const float> bias, float* scores, float* ranks) const;
 
  private:
+  /// Turns scores into weights by SparseMixer.
+  void Mix(float* scores, float* ranks) const;
+
   static bool IsBetter(const float* ranks, size_t a, size_t b);
 
   /// Returns the one of `count` ranks that `wanted` are as good as, itself among them. Of equal ones the first is best.

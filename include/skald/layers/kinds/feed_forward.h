@@ -28,9 +28,13 @@ struct FeedForwardWeights {
   std::vector<float> up_bias;    ///< [width]; empty when there is none
   Matrix down;                   ///< [model_dim, width]
   std::vector<float> down_bias;  ///< [model_dim]; empty when there is none
+  std::vector<float> xielu;      ///< [4] of Activation::kXielu: alpha_p, alpha_n, beta and epsilon; else empty
 };
 
 namespace internal {
+
+/// The parameters of xIELU as files have them: alphas by the inverse of softplus.
+void ListXielu(std::vector<float>& parameters, ParameterList& list);
 
 void ListFeedForward(FeedForwardWeights& weights, const Axis& columns, bool bias, size_t model_dim,
                      ParameterList& list);
@@ -71,6 +75,9 @@ struct FeedForwardWith {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     internal::ListFeedForward(weights, Columns(width), bias, model_dim, list);
+    if constexpr (!OwnActivation<Function>) {
+      if (activation == Activation::kXielu) internal::ListXielu(weights.xielu, list);
+    }
   }
 
   constexpr void VisitAxes(auto visit) const { visit(&FeedForwardWith::width, Columns(width)); }

@@ -7,6 +7,7 @@
 #define SKALD_LAYERS_KINDS_GATED_FEED_FORWARD_H_
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "skald/base/visit_unless.h"
 #include "skald/layers/kinds/columns.h"
 #include "skald/layers/spec/layer_spec.h"
+#include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -30,6 +32,7 @@ struct GatedFeedForwardWeights {
   std::vector<float> gate_up_bias;  ///< [2 * width]; empty when there is none
   Matrix down;                      ///< [model_dim, width]
   std::vector<float> down_bias;     ///< [model_dim]; empty when there is none
+  NormWeights inner_norm;           ///< [width]; empty when there is none
 };
 
 namespace internal {
@@ -38,7 +41,7 @@ void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns,
                           size_t model_dim, ParameterList& list);
 
 void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width, const ActivationRef& activation,
-                         float gate_multiplier, const LayerRun& run);
+                         float gate_multiplier, const std::optional<NormSpec>& inner_norm, const LayerRun& run);
 
 }  // namespace internal
 
@@ -49,11 +52,12 @@ struct GatedFeedForwardWith {
   static constexpr FixedText kFullName = NameWithActivation<Function>("gated feed-forward");
   static constexpr std::string_view kName = kFullName;
 
-  int width = 0;                 ///< of the gate, and of what it multiplies
-  Function activation = {};      ///< of the gate
-  bool bias = false;             ///< of all three projections
-  float gate_multiplier = 1.0f;  ///< of gates, in front of the activation
-  bool down_bias = false;        ///< of the last projection alone
+  int width = 0;                            ///< of the gate, and of what it multiplies
+  Function activation = {};                 ///< of the gate
+  bool bias = false;                        ///< of all three projections
+  float gate_multiplier = 1.0f;             ///< of gates, in front of the activation
+  bool down_bias = false;                   ///< of the last projection alone
+  std::optional<NormSpec> inner_norm = {};  ///< of what the gate lets pass, before the last projection
 
   friend constexpr bool operator==(const GatedFeedForwardWith&, const GatedFeedForwardWith&) = default;
 
@@ -64,10 +68,17 @@ struct GatedFeedForwardWith {
     visit("bias", self.bias);
     VisitUnless(1.0f, "gate_multiplier", self.gate_multiplier, visit);
     VisitUnless(false, "down_bias", self.down_bias, visit);
+    VisitUnless(std::nullopt, "inner_norm", self.inner_norm, visit);
   }
 
   constexpr const char* WhyImpossible() const {
+    if constexpr (!OwnActivation<Function>) {
+      if (activation == Activation::kXielu) return kXieluElsewhere;
+    }
     if (!(gate_multiplier > 0.0f)) return "The multiplier of a feed-forward layer's gates must be positive.";
+    if (inner_norm) {
+      if (const char* why = inner_norm->WhyImpossible()) return why;
+    }
     return width > 0 ? nullptr : "kFeedForwardDim must be positive, or absent where layers have no feed-forward block.";
   }
 
@@ -76,6 +87,9 @@ struct GatedFeedForwardWith {
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     internal::ListGatedFeedForward(weights, Columns(width), bias, bias || down_bias, model_dim, list);
     if (gate_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
+    if (inner_norm) {
+      inner_norm->ListParameters(weights.inner_norm, "mlp.inner_norm", static_cast<size_t>(width), list);
+    }
   }
 
   constexpr void VisitAxes(auto visit) const { visit(&GatedFeedForwardWith::width, Columns(width)); }
@@ -97,7 +111,7 @@ struct GatedFeedForwardWith {
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    internal::RunGatedFeedForward(weights, static_cast<size_t>(width), activation, gate_multiplier, run);
+    internal::RunGatedFeedForward(weights, static_cast<size_t>(width), activation, gate_multiplier, inner_norm, run);
   }
 };
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -52,9 +53,14 @@ struct MixtureOfExperts {
   float weight_scale = 1.0f;    ///< weights are multiplied by it in the end
   int shared_width = 0;         ///< of an expert that computes all rows; 0: there is none
   bool shared_gate = false;     ///< whether a sigmoid of the row weighs it
-  bool gated = true;    ///< whether experts multiply what they make of a row by a gate, which their activation is of
-  int latent_dim = 0;   ///< of a narrower row that experts compute, between two projections; 0: they compute the row
-  int whole_width = 0;  ///< of one rank's part (OfRank): the widest expert of the whole; no fact of a model
+  bool gated = true;   ///< whether experts multiply what they make of a row by a gate, which their activation is of
+  int latent_dim = 0;  ///< of a narrower row that experts compute, between two projections; 0: they compute the row
+  /// Not 0: the weight of the best expert is its share in a softmax of the scores that are below its own by at most so
+  /// much of the larger of it and their absolute value; the others follow in the same way, each without those before.
+  float mixer_reach = 0.0f;
+  int carried_dim = 0;  ///< not 0: the router reads rows so wide that a layer before gave, not those of the experts
+  bool weighs_input = false;  ///< experts compute the row times its weight, instead of being weighed by it
+  int whole_width = 0;        ///< of one rank's part (OfRank): the widest expert of the whole; no fact of a model
 
   friend constexpr bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 
@@ -76,6 +82,9 @@ struct MixtureOfExperts {
     VisitUnless(false, "shared_gate", self.shared_gate, visit);
     VisitUnless(true, "gated", self.gated, visit);
     VisitUnless(0, "latent_dim", self.latent_dim, visit);
+    VisitUnless(0.0f, "mixer_reach", self.mixer_reach, visit);
+    VisitUnless(0, "carried_dim", self.carried_dim, visit);
+    VisitUnless(false, "weighs_input", self.weighs_input, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -91,19 +100,30 @@ struct MixtureOfExperts {
     }
     if (!(sum_epsilon >= 0.0f && sum_epsilon <= 1.0f)) return "The epsilon of experts' weights must be from 0 to 1.";
     if (!(weight_scale > 0.0f && weight_scale <= 1e30f)) return "The scale of experts' weights must be positive.";
+    if (!(mixer_reach >= 0.0f && mixer_reach < 1.0f)) return "The reach of experts that weigh in must be from 0 to 1.";
+    if (mixer_reach > 0.0f && (sigmoid || selection_bias || !normalized)) {
+      return "Experts that are weighed against their neighbours have a softmax of scores without biases.";
+    }
+    if (carried_dim < 0) return "The width of rows that a router reads must not be negative.";
     if (shared_width < 0) return "The width of a shared expert must not be negative.";
     if (latent_dim < 0) return "The width of rows that experts compute must not be negative.";
     if (bias && (shared_width > 0 || latent_dim > 0)) {
       return "Experts with biases have none that rows share, and no latent space.";
     }
     if (!gated && activation == Activation::kClampedSwiglu) return "Experts without a gate have none to clamp.";
+    if (activation == Activation::kXielu) return kXieluElsewhere;
     if (shared_gate && shared_width == 0) return "A gate of shared experts needs one that it weighs.";
     return nullptr;
   }
 
+  constexpr std::optional<CarriedRows> Carried() const {
+    if (carried_dim == 0) return std::nullopt;
+    return CarriedRows{carried_dim, /*gives=*/false};
+  }
+
   /// With d the width of the rows that experts compute, and without gate rows where they have no gates:
   struct Weights {
-    Matrix router;                                            ///< [experts, model_dim], always F32
+    Matrix router;                                            ///< [experts, model_dim or carried_dim], always F32
     std::vector<Matrix> gate_up;                              ///< [experts] of [2 * width, d]: gate rows, then up rows
     std::vector<Matrix> down;                                 ///< [experts] of [d, width]
     std::vector<float> router_bias;                           ///< [experts], or empty
@@ -162,7 +182,8 @@ struct MixtureOfExperts {
             .groups = static_cast<size_t>(groups),
             .chosen_groups = static_cast<size_t>(chosen_groups),
             .sum_epsilon = sum_epsilon,
-            .weight_scale = weight_scale};
+            .weight_scale = weight_scale,
+            .mixer_reach = mixer_reach};
   }
 
   ExpertIndex Index(size_t expert) const { return {expert, static_cast<size_t>(experts), static_cast<size_t>(chosen)}; }

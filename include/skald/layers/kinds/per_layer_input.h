@@ -35,6 +35,7 @@ struct PerLayerInput {
 
   constexpr const char* WhyImpossible() const {
     if (activation == Activation::kClampedSwiglu) return "A per-layer input has no gate to clamp.";
+    if (activation == Activation::kXielu) return kXieluElsewhere;
     return width > 0 ? nullptr : "A per-layer input must have a positive width.";
   }
 

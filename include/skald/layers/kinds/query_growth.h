@@ -22,7 +22,8 @@ constexpr bool IsGrowth(float growth, int context) {
 }
 
 /// Multiplies the `size` elements of each row, at position p, by 1 + growth * ln(1 + floor(p / context)).
-void GrowQueries(const LayerRun& run, Rows queries, size_t size, float growth, int context);
+/// The first position counts as number `first`.
+void GrowQueries(const LayerRun& run, Rows queries, size_t size, float growth, int context, int first = 0);
 
 }  // namespace internal
 }  // namespace skald

@@ -201,6 +201,7 @@ class ForwardPass {
       ReserveGathers(*matrix, std::max(rows, Operations::kMostRowsTogether), act_.matmul.gathers);
     }
     ReserveGathers(weights_.embedding, rows, act_.matmul.gathers);
+    ReserveGathers(weights_.position_embedding, rows, act_.matmul.gathers);
     for (const auto& [blocks, cols] : tables_.block_matrices) ReserveBlockMatMul(*blocks, cols, rows, act_.matmul);
     if (adapted_ == nullptr) return;
     adapted_->Reserve([&](const Matrix& matrix) { ReserveMatMul(matrix, rows, act_.matmul); });
@@ -276,7 +277,7 @@ class ForwardPass {
     if (watched_ != nullptr) ShowState(layer, run.state);
   }
 
-  // Adds what encoders embed beside the tokens.
+  // Adds what models embed beside the tokens.
   void EmbedTypesAndPositions(const PassRows& rows) {
     const auto add = [&](const Matrix& embedding, std::span<const int32_t> numbers) {
       ops_.Embed(embedding, numbers, 1.0f, Stream(act_.block_output));

@@ -29,8 +29,8 @@ namespace internal {
 // Returns how long the texts were that the model learned from, as config.json says. No spec says it: it changes no
 // logit.
 inline uint32_t TrainedContext(const nlohmann::json& config) {
-  for (const char* text_model : {"", "/text_config"}) {
-    const nlohmann::json::json_pointer field(std::string(text_model) + "/max_position_embeddings");
+  for (const char* name : {"/max_position_embeddings", "/text_config/max_position_embeddings", "/n_positions"}) {
+    const nlohmann::json::json_pointer field{std::string(name)};
     if (!config.contains(field) || !config[field].is_number_unsigned()) continue;
     return static_cast<uint32_t>(std::min<uint64_t>(config[field].get<uint64_t>(), kMaxTokens));
   }

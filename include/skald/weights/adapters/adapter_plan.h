@@ -192,7 +192,10 @@ class AdapterPlan {
   /// Writes the part's rows of its pair's second half, scaled, to columns from `column` on of `b`, [rows, rank].
   Result<void> FillRows(const AdaptedPart& part, size_t column, size_t rank, std::vector<float>& b) {
     const auto own_rank = static_cast<size_t>(part.pair->rank());
-    const TensorRows rows = finder_.RequireRows(*part.part, part.place, own_rank);
+    Place place = part.place;
+    RowLayout& layout = place.spelling.layout;
+    if (!layout.interleaved) layout.transposed = false;  // pairs are not, where the model's matrices are
+    const TensorRows rows = finder_.RequireRows(*part.part, place, own_rank);
     if (!finder_.status()) return finder_.status();
     const std::vector<std::byte> moved = MovedRows(rows, TurnedRows(*part.part));
     std::vector<float> values;

@@ -81,11 +81,9 @@ SKALD_INLINE void LoadPlan::Add(const VectorParameter& parameter, std::optional<
   const auto places = finder_.PlacesOf(parameter.parts, layer, rows);
   for (size_t i = 0; i < places.size(); ++i) {
     TensorRows& part = step.parts.emplace_back(finder_.RequireArray(parameter.parts[i], places[i]));
-    if (part.view == nullptr || !part.view->rope_pairs_adjacent) continue;
-    finder_.Complain(ErrorCode::kUnsupported,
-                     Concat({part.view->name,
-                             ": biases of queries and keys cannot be read from a GGUF file of the architecture "
-                             "llama"}));
+    const size_t head_dim = parameter.parts[i].head_dim;
+    if (part.view == nullptr || !part.view->rope_pairs_adjacent || head_dim == 0) continue;
+    part.gather = [part, head_dim] { return MovedRows(part, TurnedRows(head_dim)); };
   }
   vectors_.push_back(std::move(step));
 }

@@ -72,12 +72,12 @@ inline void MovePairsApart(const std::vector<Part>& parts, std::vector<float>& v
 }  // namespace internal
 
 SKALD_INLINE void ParameterList::AddVector(std::vector<float>& target, const std::vector<Part>& parts,
-                                           RandomRange random) {
+                                           RandomRange random, std::vector<Axis> axes) {
   std::vector<ArrayPart> arrays;
-  std::vector<Axis> axes;
+  const bool has_axes = !axes.empty();
   for (const Part& part : parts) {
-    arrays.push_back({part.name, {part.rows}, part.expert, part.rows.units});
-    axes.push_back(part.rows);
+    arrays.push_back({part.name, {part.rows}, part.expert, part.rows.units, part.head_dim});
+    if (!has_axes) axes.push_back(part.rows);
   }
   Conversion convert;
   if (std::ranges::any_of(parts, [](const Part& part) { return part.paired > 0; })) {

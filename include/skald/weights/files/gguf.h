@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -81,7 +82,7 @@ class GgufFile {
   /// Those of the first part. Views of the file: valid as long as this.
   const GgufMetadata& metadata() const { return metadata_; }
 
-  /// Tensors in all parts.
+  /// Tensors in all parts, and parameters that metadata hold for each layer ("blk.0.xielu.beta").
   size_t size() const { return tensors_.size(); }
 
   /// Returns tensor `index` in the order of the parts.
@@ -92,7 +93,11 @@ class GgufFile {
 
   std::vector<GgufPart> parts_;
   GgufMetadata metadata_;
-  std::vector<TensorView> tensors_;  ///< of the parts
+  /// Adds arrays of metadata that hold a parameter of each layer, as tensors of the layers.
+  void AddLayerNumbers();
+
+  std::vector<TensorView> tensors_;      ///< of the parts, and numbers of layers
+  std::deque<std::string> added_names_;  ///< of the latter
 };
 
 }  // namespace skald

@@ -56,6 +56,9 @@ class GgufArray {
   GgufValueType type() const { return type_; }
   uint64_t size() const { return size_; }
 
+  /// The elements, one after the other, little-endian.
+  std::span<const std::byte> bytes() const { return bytes_; }
+
   /// Calls visit(const GgufValue&) for one element after the other, until it returns false.
   template <class Visit>
   void ForEach(Visit visit) const;

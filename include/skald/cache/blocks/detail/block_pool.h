@@ -17,11 +17,21 @@
 
 namespace skald {
 
+namespace internal {
+
+// No conversation is longer than the model has positions.
+inline RuntimeConfig WithinPositions(RuntimeConfig runtime, const CacheLayout& layout) {
+  if (layout.learned_positions() != 0) runtime.max_tokens = std::min(runtime.max_tokens, layout.learned_positions());
+  return runtime;
+}
+
+}  // namespace internal
+
 SKALD_INLINE BlockPool::BlockPool(const CacheLayout& layout, const RuntimeConfig& runtime, bool has_bytes)
     : has_bytes_(has_bytes),
       layout_(layout.ForTokens(runtime.max_tokens)),
       fingerprint_(layout_.Fingerprint()),
-      runtime_(runtime),
+      runtime_(internal::WithinPositions(runtime, layout)),
       geometries_(GeometriesOf(layout, runtime)),
       ledger_(BlockBytesOf(geometries_), runtime.cache_bytes),
       storage_(geometries_.size()),

@@ -111,7 +111,7 @@ SKALD_INLINE Result<void> CheckBlockTable(const BlockTable& table, const BlockPo
     if (table.groups.size() != groups.size()) return refuse("has another number of groups than the pool's layout");
     if (table.tokens > max_tokens) return refuse("goes beyond the pool's token limit (RuntimeConfig::max_tokens)");
     if (!internal::AreEdits(table.edits, table.tokens, max_tokens) ||
-        (!table.edits.empty() && pool.layout().has_recurrence())) {
+        (!table.edits.empty() && !pool.layout().moves_tokens())) {
       return refuse("has edits that no cache can have");
     }
     for (size_t g = 0; g < groups.size(); ++g) {

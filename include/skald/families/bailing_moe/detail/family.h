@@ -16,6 +16,7 @@
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/weights/files/tensor_names.h"
 
@@ -87,7 +88,11 @@ inline constexpr PassedFields kBailingMoePassedJson[] = {
 
 inline constexpr ModelType kBailingMoeTypes[] = {{.name = BailingMoeFamily::kModelType, .read = ReadBailingMoe}};
 
-inline constexpr GgufArchitecture kBailingMoeArchitectures[] = {{.name = "bailingmoe2", .read = ReadBailingMoeGguf}};
+inline constexpr GgufArchitecture kBailingMoeArchitectures[] = {{.name = "bailingmoe2",
+                                                                 .read = ReadBailingMoeGguf,
+                                                                 .is_written = true,
+                                                                 .tell = TellSigmoidExpertsBeside,
+                                                                 .written_names = kJoinedGgufNames}};
 
 struct BailingMoeRow {
   static constexpr FamilyRow kRow = {

@@ -6,14 +6,19 @@
 #define SKALD_FAMILIES_COHERE_DETAIL_FAMILY_H_
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "skald/families/cohere/cohere.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
+#include "skald/families/readers/detail/change_layers.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/tell_gguf.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/norms/layer_norm.h"
 
 namespace skald::internal {
 
@@ -42,10 +47,17 @@ inline ShortForm WithLogitScale(ShortForm a, double scale) {
   return a;
 }
 
+// Command R+ normalises each head of queries and keys.
+inline DescribedModel CohereModel(const ShortForm& a, bool normalizes_heads) {
+  ModelSpec spec = Expand(a);
+  if (normalizes_heads) NormalizeEachHead(a.norm->As<LayerNorm>()->epsilon, spec);
+  return {a.model_type, std::move(spec)};
+}
+
 template <FamilyRules (*kRules)()>
 TextModel ReadCohere(const JsonFields& fields) {
-  fields.Expect("use_qk_norm", false);  // of each head by weights of its own, as Command R+ has it
-  return WithLogitScale(ReadTransformer(fields, kRules()), fields.Positive("logit_scale", 0.0625));
+  const ShortForm a = WithLogitScale(ReadTransformer(fields, kRules()), fields.Positive("logit_scale", 0.0625));
+  return CohereModel(a, fields.Flag("use_qk_norm", false));
 }
 
 template <FamilyRules (*kRules)()>
@@ -53,7 +65,7 @@ std::vector<DescribedModel> ReadCohereGguf(const JsonFields& fields, const GgufT
   ShortForm a = ReadGgufModel(fields, kRules(), facts);
   a.qkv_bias = facts.has_query_bias;
   a = WithLogitScale(a, fields.Positive("logit_scale"));
-  return {{a.model_type, Expand(a)}};
+  return {CohereModel(a, facts.has_query_norm)};
 }
 
 inline constexpr PassedFields kCoherePassedJson[] = {
@@ -69,12 +81,13 @@ inline constexpr PassedFields kCoherePassedJson[] = {
 inline constexpr ModelType kCohereTypes[] = {{.name = CohereFamily::kModelType, .read = ReadCohere<CohereRules>},
                                              {.name = Cohere2Family::kModelType, .read = ReadCohere<Cohere2Rules>}};
 
-inline constexpr GgufArchitecture kCohereArchitectures[] = {{.name = "command-r", .read = ReadCohereGguf<CohereRules>},
-                                                            {.name = "cohere2", .read = ReadCohereGguf<Cohere2Rules>}};
+inline constexpr GgufArchitecture kCohereArchitectures[] = {
+    {.name = "command-r", .read = ReadCohereGguf<CohereRules>, .is_written = true, .tell = TellLogitScale},
+    {.name = "cohere2", .read = ReadCohereGguf<Cohere2Rules>, .is_written = true, .tell = TellLogitScale}};
 
 struct CohereRow {
   static constexpr FamilyRow kRow = {
-      .name = "Command R, Command R7B (Cohere 2)",
+      .name = "Command R, Command R+, Command R7B (Cohere 2)",
       .special = "attention beside feed-forward layer, LayerNorm without bias, RoPE of neighbours; layers without RoPE",
       .model_types = kCohereTypes,
       .architectures = kCohereArchitectures,

@@ -34,6 +34,7 @@
 #include "skald/layers/kinds/recurrent/rwkv/channel_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/decayed_time_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
+#include "skald/layers/kinds/wide_attention.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/layer_norm.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -192,6 +193,7 @@ inline std::string SlidingRope(const ModelSpec& spec) {
 inline std::optional<std::string> MixerName(const LayerSpec& layer) {
   if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
   if (layer.As<MixtureOfExperts>() != nullptr || layer.As<RwkvChannelMix>() != nullptr) return std::nullopt;
+  if (layer.As<CarriedInput>() != nullptr) return std::nullopt;
   if (const auto* attention = layer.As<Attention>()) {
     return attention->window > 0       ? "sliding_attention"
            : attention->rotary_dim > 0 ? "full_attention"
@@ -228,6 +230,22 @@ inline bool HasPostNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
 }
 
+inline bool HasBlocksBeside(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.beside_previous; });
+}
+
+inline bool HasOutputNorms(const ModelSpec& spec) {
+  return !LayersThat(spec, [](const LayerSpec& layer) {
+            return Is<Attention>(layer) && layer.As<Attention>()->output_norm.has_value();
+          }).empty();
+}
+
+inline bool HasInnerNorms(const ModelSpec& spec) {
+  return !LayersThat(spec, [](const LayerSpec& layer) {
+            return Is<GatedFeedForward>(layer) && layer.As<GatedFeedForward>()->inner_norm.has_value();
+          }).empty();
+}
+
 // Whether a mixer and a feed-forward layer are side by side.
 inline bool HasParallelLayers(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) {
@@ -258,6 +276,9 @@ inline constexpr ModelFact kModelFacts[] = {
     {"num_experts", Member<MixtureOfExperts, &MixtureOfExperts::experts>},
     {"bias of the experts", Member<MixtureOfExperts, &MixtureOfExperts::bias>},
     {"num_experts_per_tok", Member<MixtureOfExperts, &MixtureOfExperts::chosen>},
+    {"router_jitter_noise * 2", Member<MixtureOfExperts, &MixtureOfExperts::mixer_reach>},
+    {"rows before that routers read", Member<MixtureOfExperts, &MixtureOfExperts::carried_dim>},
+    {"weights in front of the experts", Member<MixtureOfExperts, &MixtureOfExperts::weighs_input>},
     {"norm_topk_prob", Member<MixtureOfExperts, &MixtureOfExperts::normalized>},
     {"routed_scaling_factor", Member<MixtureOfExperts, &MixtureOfExperts::weight_scale>},
     {"n_group", Member<MixtureOfExperts, &MixtureOfExperts::groups>},
@@ -380,14 +401,15 @@ inline constexpr ModelFact kModelFacts[] = {
        return FactOf(LayersThat(s, Is<Attention>), "false",
                      [](const LayerSpec& layer) { return Text(layer.As<Attention>()->projection_norm.has_value()); });
      }},
+    {"factors of heads", Member<Attention, &Attention::head_factors>},
+    {"attention_chunk_size", Member<Attention, &Attention::chunked>},
+    {"norm of what heads give", [](const ModelSpec& s) { return Text(HasOutputNorms(s)); }},
+    {"norm of what gates let pass", [](const ModelSpec& s) { return Text(HasInnerNorms(s)); }},
     {"kNormAfterRope", Member<Attention, &Attention::norm_after_rope>},
     {"kInterleavedRope", Member<Attention, &Attention::interleaved_rope>},
     {"kParallelLayers", [](const ModelSpec& s) { return Text(HasParallelLayers(s)); }},
     {"bias of the head", [](const ModelSpec& s) { return Text(s.head_bias); }},
-    {"blocks beside the one before",
-     [](const ModelSpec& s) {
-       return Text(std::ranges::any_of(s.blocks, [](const Block& block) { return block.beside_previous; }));
-     }},
+    {"blocks beside the one before", [](const ModelSpec& s) { return Text(HasBlocksBeside(s)); }},
     {"kPreNorms", [](const ModelSpec& s) { return Text(HasPreNorms(s)); }},
     {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},
     {"kUnitOffsetNorms", FinalNorm<RmsNorm, &RmsNorm::unit_offset>},

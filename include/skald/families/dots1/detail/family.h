@@ -17,6 +17,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 
 namespace skald::internal {
 
@@ -50,7 +51,8 @@ inline std::vector<DescribedModel> ReadDots1Gguf(const JsonFields& fields, const
 inline constexpr ModelType kDots1Types[] = {
     {.name = Dots1Family::kModelType, .read = ReadDots1, .fact_names = kDeepSeekV3FactNames}};
 
-inline constexpr GgufArchitecture kDots1Architectures[] = {{.name = "dots1", .read = ReadDots1Gguf}};
+inline constexpr GgufArchitecture kDots1Architectures[] = {
+    {.name = "dots1", .read = ReadDots1Gguf, .is_written = true, .tell = TellSigmoidExperts}};
 
 struct Dots1Row {
   static constexpr FamilyRow kRow = {.name = "dots.llm1",

@@ -16,6 +16,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 
 namespace skald::internal {
@@ -81,6 +82,13 @@ inline std::vector<DescribedModel> ReadErnie45MoeGguf(const JsonFields& fields, 
   return {{a.model_type, Expand(a)}};
 }
 
+inline void TellErnie45Experts(const ModelSpec& spec, nlohmann::json& fields) {
+  const ExpertLayers layers(spec);
+  fields["interleave_moe_layer_step"] = layers.step();
+  fields["leading_dense_block_count"] = layers.first();
+  fields["expert_shared_count"] = layers.shared();
+}
+
 inline constexpr Renaming kErnie45Names[] = {
     {"mlp.gate.e_score_correction_bias", "mlp.moe_statics.e_score_correction_bias"}};
 
@@ -102,8 +110,9 @@ inline constexpr PassedFields kErnie45PassedGguf[] = {
 inline constexpr ModelType kErnie45Types[] = {{.name = Ernie45Family::kModelType, .read = ReadErnie45},
                                               {.name = Ernie45MoeFamily::kModelType, .read = ReadErnie45Moe}};
 
-inline constexpr GgufArchitecture kErnie45Architectures[] = {{.name = "ernie4_5", .read = ReadErnie45Gguf},
-                                                             {.name = "ernie4_5-moe", .read = ReadErnie45MoeGguf}};
+inline constexpr GgufArchitecture kErnie45Architectures[] = {
+    {.name = "ernie4_5", .read = ReadErnie45Gguf, .is_written = true},
+    {.name = "ernie4_5-moe", .read = ReadErnie45MoeGguf, .is_written = true, .tell = TellErnie45Experts}};
 
 struct Ernie45Row {
   static constexpr FamilyRow kRow = {.name = "ERNIE 4.5, dense and with experts",

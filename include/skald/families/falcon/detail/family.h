@@ -18,6 +18,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/files/tensor_names.h"
 
@@ -94,7 +95,8 @@ inline constexpr PassedFields kFalconPassedJson[] = {
 
 inline constexpr ModelType kFalconTypes[] = {{.name = FalconFamily::kModelType, .read = ReadFalcon}};
 
-inline constexpr GgufArchitecture kFalconArchitectures[] = {{.name = "falcon", .read = ReadFalconGguf}};
+inline constexpr GgufArchitecture kFalconArchitectures[] = {
+    {.name = "falcon", .read = ReadFalconGguf, .is_written = true, .written_names = kJoinedGgufNames}};
 
 struct FalconRow {
   static constexpr FamilyRow kRow = {

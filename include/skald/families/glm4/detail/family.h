@@ -64,7 +64,10 @@ inline constexpr Renaming kGlm4GgufNames[] = {{"post_self_attn_layernorm.", "pos
 
 inline constexpr ModelType kGlm4Types[] = {{.name = Glm4Family::kModelType, .read = ReadGlm4}};
 
-inline constexpr GgufArchitecture kGlm4Architectures[] = {{.name = "glm4", .read = ReadGlm4Gguf}};
+inline constexpr Renaming kGlm4WrittenNames[] = {{"mlp.gate_proj.", "ffn_up."}};
+
+inline constexpr GgufArchitecture kGlm4Architectures[] = {
+    {.name = "glm4", .read = ReadGlm4Gguf, .is_written = true, .written_names = kGlm4WrittenNames}};
 
 struct Glm4Row {
   static constexpr FamilyRow kRow = {

@@ -13,6 +13,7 @@
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 
 namespace skald::internal {
 
@@ -41,7 +42,13 @@ inline std::vector<DescribedModel> ReadGlm4MoeGguf(const JsonFields& fields, con
 inline constexpr ModelType kGlm4MoeTypes[] = {
     {.name = Glm4MoeFamily::kModelType, .read = ReadGlm4Moe, .fact_names = kDeepSeekV3FactNames}};
 
-inline constexpr GgufArchitecture kGlm4MoeArchitectures[] = {{.name = "glm4moe", .read = ReadGlm4MoeGguf}};
+inline constexpr Renaming kGlm4MoeWrittenNames[] = {{"feed_forward_norm.", "post_attention_norm."}};
+
+inline constexpr GgufArchitecture kGlm4MoeArchitectures[] = {{.name = "glm4moe",
+                                                              .read = ReadGlm4MoeGguf,
+                                                              .is_written = true,
+                                                              .tell = TellSigmoidExperts,
+                                                              .written_names = kGlm4MoeWrittenNames}};
 
 struct Glm4MoeRow {
   static constexpr FamilyRow kRow = {.name = "GLM-4.5 to 4.7",

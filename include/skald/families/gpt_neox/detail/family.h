@@ -14,6 +14,7 @@
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/files/tensor_names.h"
 
@@ -70,7 +71,11 @@ inline constexpr TensorNames kGptNeoXTensors[] = {{.body = "gpt_neox.",
 
 inline constexpr ModelType kGptNeoXTypes[] = {{.name = GptNeoXFamily::kModelType, .read = ReadGptNeoX}};
 
-inline constexpr GgufArchitecture kGptNeoXArchitectures[] = {{.name = "gptneox", .read = ReadGptNeoXGguf}};
+inline constexpr GgufArchitecture kGptNeoXArchitectures[] = {{.name = "gptneox",
+                                                              .read = ReadGptNeoXGguf,
+                                                              .is_written = true,
+                                                              .tell = TellParallelResidual,
+                                                              .written_names = kJoinedGgufNames}};
 
 struct GptNeoXRow {
   static constexpr FamilyRow kRow = {

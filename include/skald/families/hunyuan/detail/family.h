@@ -74,6 +74,8 @@ inline std::vector<DescribedModel> ReadHunyuanMoeGguf(const JsonFields& fields, 
   return {{a.model_type, Expand(a)}};
 }
 
+inline void TellSharedExpert(const ModelSpec&, nlohmann::json& fields) { fields["expert_shared_count"] = 1; }
+
 inline constexpr Renaming kHunyuanNames[] = {{"self_attn.q_norm.", "self_attn.query_layernorm."},
                                              {"self_attn.k_norm.", "self_attn.key_layernorm."},
                                              {"mlp.gate.", "mlp.gate.wg."},
@@ -107,8 +109,8 @@ inline constexpr ModelType kHunyuanTypes[] = {
     {.name = HunyuanMoeFamily::kModelType, .read = ReadHunyuanMoe}};
 
 inline constexpr GgufArchitecture kHunyuanArchitectures[] = {
-    {.name = "hunyuan-dense", .read = ReadGgufWith<HunyuanDenseRules>},
-    {.name = "hunyuan-moe", .read = ReadHunyuanMoeGguf}};
+    {.name = "hunyuan-dense", .read = ReadGgufWith<HunyuanDenseRules>, .is_written = true},
+    {.name = "hunyuan-moe", .read = ReadHunyuanMoeGguf, .is_written = true, .tell = TellSharedExpert}};
 
 struct HunyuanRow {
   static constexpr FamilyRow kRow = {.name = "Hunyuan, dense and with experts",

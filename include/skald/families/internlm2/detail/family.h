@@ -40,7 +40,7 @@ inline constexpr TensorNames kInternLm2Tensors[] = {
 inline constexpr ModelType kInternLm2Types[] = {{.name = InternLm2Family::kModelType, .read = ReadInternLm2}};
 
 inline constexpr GgufArchitecture kInternLm2Architectures[] = {
-    {.name = "internlm2", .read = ReadGgufWith<InternLm2Rules>, .has_rope_pairs = true}};
+    {.name = "internlm2", .read = ReadGgufWith<InternLm2Rules>, .has_rope_pairs = true, .is_written = true}};
 
 struct InternLm2Row {
   static constexpr FamilyRow kRow = {.name = "InternLM 2, InternLM 2.5",

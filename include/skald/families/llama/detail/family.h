@@ -37,9 +37,19 @@ inline std::vector<DescribedModel> WithMistral(const ShortForm& llama) {
   return models;
 }
 
+// Tensors tell which layers have biases.
+inline ShortForm WithGgufBiases(ShortForm a, const GgufTensorFacts& facts) {
+  a.qkv_bias = facts.has_query_bias;
+  a.attention_output_bias = facts.has_output_bias;
+  a.feed_forward_bias = facts.has_feed_forward_bias;
+  return a;
+}
+
 // Mixtral is Llama with experts there.
 inline std::vector<DescribedModel> ReadLlamaGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
-  if (!GgufHasExperts(fields)) return WithMistral(ReadGgufModel(fields, LlamaRules(), facts));
+  if (!GgufHasExperts(fields)) {
+    return WithMistral(WithGgufBiases(ReadGgufModel(fields, LlamaRules(), facts), facts));
+  }
   const ShortForm mixtral = ReadGgufModel(fields, MixtralRules(), facts);
   return {{mixtral.model_type, Expand(mixtral)}};
 }

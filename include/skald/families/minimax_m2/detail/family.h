@@ -5,6 +5,7 @@
 #ifndef SKALD_FAMILIES_MINIMAX_M2_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_MINIMAX_M2_DETAIL_FAMILY_H_
 
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,8 @@ inline std::vector<DescribedModel> ReadMiniMaxM2Gguf(const JsonFields& fields, c
   return {{a.model_type, Expand(a)}};
 }
 
+inline void TellSigmoids(const ModelSpec&, nlohmann::json& fields) { fields["expert_gating_func"] = 2; }
+
 inline constexpr Renaming kMiniMaxM2Names[] = {
     {"mlp.gate.e_score_correction_bias", "block_sparse_moe.e_score_correction_bias"}};
 
@@ -61,7 +64,8 @@ inline constexpr PassedFields kMiniMaxM2PassedGguf[] = {
 
 inline constexpr ModelType kMiniMaxM2Types[] = {{.name = MiniMaxM2Family::kModelType, .read = ReadMiniMaxM2}};
 
-inline constexpr GgufArchitecture kMiniMaxM2Architectures[] = {{.name = "minimax-m2", .read = ReadMiniMaxM2Gguf}};
+inline constexpr GgufArchitecture kMiniMaxM2Architectures[] = {
+    {.name = "minimax-m2", .read = ReadMiniMaxM2Gguf, .is_written = true, .tell = TellSigmoids}};
 
 struct MiniMaxM2Row {
   static constexpr FamilyRow kRow = {

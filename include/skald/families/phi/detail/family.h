@@ -41,7 +41,8 @@ inline constexpr TensorNames kPhiTensors[] = {{.body = "model.",
 
 inline constexpr ModelType kPhiTypes[] = {{.name = PhiFamily::kModelType, .read = ReadPhi}};
 
-inline constexpr GgufArchitecture kPhiArchitectures[] = {{.name = "phi2", .read = ReadGgufWith<PhiRules>}};
+inline constexpr GgufArchitecture kPhiArchitectures[] = {
+    {.name = "phi2", .read = ReadGgufWith<PhiRules>, .is_written = true}};
 
 struct PhiRow {
   static constexpr FamilyRow kRow = {

@@ -149,9 +149,11 @@ inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& 
   if (sliding) a.sliding_rope = ReadRope(*sliding, context, a.sliding_rope.value_or(a.rope).base);
 }
 
-// Takes the RoPE from the layers for which "no_rope_layers" holds a 0 or, if there is no such list, from each nth.
+// Takes the RoPE from the layers for which "no_rope_layers" holds a 0 or, if there is no such list, from each nth. An
+// empty list is none.
 inline void ReadLayersWithoutRope(const JsonFields& fields, int nth, ShortForm& a) {
-  const nlohmann::json* const rotates = fields.Find("no_rope_layers");
+  const nlohmann::json* rotates = fields.Find("no_rope_layers");
+  if (rotates != nullptr && rotates->is_array() && rotates->empty()) rotates = nullptr;
   const auto step = static_cast<size_t>(fields.Size("no_rope_layer_interval", nth));
   const bool is_list = rotates == nullptr || (rotates->is_array() && rotates->size() == a.layers.size());
   for (size_t i = 0; is_list && i < a.layers.size(); ++i) {

@@ -58,6 +58,7 @@ struct FamilyRules {
   double standard_epsilon = 0.0;  // where absent; 0: it must be there
   bool gelu_means_tanh = false;   // as Gemma's first files had it
   bool gated = true;              // false: feed-forward layers are FeedForward
+  bool gguf_rms_epsilon = false;  // GGUF files call the epsilon of LayerNorms that of RMSNorms
   // Of GGUF files, which leave them out: the window of kAllButNth, and the layers of the largest published model, if
   // what its scores are divided by is another rule than the others'.
   std::optional<int> gguf_window = {};

@@ -52,7 +52,9 @@ struct GgufArchitecture {
   bool has_rope_pairs = false;  ///< the rows of queries and keys that RoPE turns together lie side by side
   std::optional<ChangedWeights> changed = {};
   bool is_written = false;  ///< by DescribeForGguf: such files were compared with what llama.cpp makes of them
-  bool has_scale = false;   ///< llama.cpp takes "attention.scale" from the file, not from a rule of its own
+  /// Changes what is said of every model to what files of this architecture say; null: it is the same.
+  void (*tell)(const ModelSpec&, nlohmann::json&) = nullptr;
+  bool has_scale = false;  ///< llama.cpp takes "attention.scale" from the file, not from a rule of its own
   std::span<const std::string_view> written_for = {};  ///< model_types of other families
   /// Names within a layer, where files of it have others than kGgufNames.
   std::span<const Renaming> written_names = {};

@@ -104,7 +104,8 @@ inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& fami
   if (family.layers == LayerRule::kAllIfGiven) a.window = ReadGgufWindow(fields);
   a.rope = ReadGgufRope(fields, facts, static_cast<size_t>(a.rotary_dim));
   if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope.freq_base_swa", a.sliding_rope->base);
-  const char* const epsilon = a.norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+  const char* const epsilon =
+      a.norm && !family.gguf_rms_epsilon ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
   SetNormEpsilon(static_cast<float>(fields.Positive(epsilon)), a);
   a.query_pre_scale = ReadGgufQueryPreScale(fields, family, a);
   if (family.reads_caps) {

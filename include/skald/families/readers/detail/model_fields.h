@@ -24,6 +24,7 @@ struct GgufTensorFacts {
   bool has_ssm_norm = false;                                       ///< a norm of what Mamba-2 gives
   int value_projections = 0;                                       ///< layers that have one
   bool has_query_bias = false, has_query_norm = false;             ///< of queries within attention
+  bool has_output_bias = false, has_feed_forward_bias = false;     ///< of the last projections of both layers
   bool has_second_attention_norm = false;                          ///< a further one in front of attention
   bool has_feed_forward_norm = false;                              ///< one before feed-forward layers
   std::vector<float> long_rope_divisors{}, short_rope_divisors{};  ///< two such lists, to be chosen from

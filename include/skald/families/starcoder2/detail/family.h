@@ -6,6 +6,7 @@
 #define SKALD_FAMILIES_STARCODER2_DETAIL_FAMILY_H_
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "skald/families/config/layer.h"
@@ -40,6 +41,11 @@ inline std::vector<DescribedModel> ReadStarCoder2Gguf(const JsonFields& fields, 
   return {{a.model_type, Expand(a)}};
 }
 
+// A file that says nothing is of a model with a window.
+inline void TellNoWindow(const ModelSpec&, nlohmann::json& fields) {
+  if (!fields.contains("attention.sliding_window")) fields["attention.sliding_window"] = 0;
+}
+
 inline constexpr Renaming kStarCoder2Names[] = {{"mlp.up_proj.", "mlp.c_fc."}, {"mlp.down_proj.", "mlp.c_proj."}};
 
 inline constexpr PassedFields kStarCoder2PassedJson[] = {
@@ -49,7 +55,8 @@ inline constexpr PassedFields kStarCoder2PassedJson[] = {
 
 inline constexpr ModelType kStarCoder2Types[] = {{.name = StarCoder2Family::kModelType, .read = ReadStarCoder2}};
 
-inline constexpr GgufArchitecture kStarCoder2Architectures[] = {{.name = "starcoder2", .read = ReadStarCoder2Gguf}};
+inline constexpr GgufArchitecture kStarCoder2Architectures[] = {
+    {.name = "starcoder2", .read = ReadStarCoder2Gguf, .is_written = true, .tell = TellNoWindow}};
 
 struct StarCoder2Row {
   static constexpr FamilyRow kRow = {.name = "StarCoder 2",

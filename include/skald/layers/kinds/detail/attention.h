@@ -43,10 +43,15 @@ SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, 
     norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : query_dim(), list);
     if (!shares()) norm->ListParameters(weights.key_norm, "self_attn.k_norm", head_norm ? head : kv_dim(), list);
   }
+  if (head_factors) {
+    ListFactors(weights.query_factors, "self_attn.q_norm.weight", heads, q, list);
+    ListFactors(weights.key_factors, "self_attn.k_norm.weight", kv_heads, kv, list);
+  }
   for (const char* const name : {"self_attn.k_proj.weight", "self_attn.v_proj.weight", "self_attn.k_norm.weight"}) {
     if (shares()) list.AllowUnused(name);  // some checkpoints have them all the same
   }
   if (value_norm) value_norm->ListParameters(weights.value_norm, "self_attn.v_norm", head, list);
+  if (output_norm) output_norm->ListParameters(weights.output_norm, "self_attn.output_norm", query_dim(), list);
   list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
   if (output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
   if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
@@ -81,13 +86,19 @@ SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) co
   WatchQueriesAndKeys(run, qkv, keys, /*turned=*/false);
   if (rotary_dim > 0) Rotate(run, qkv);
   if (norm_after_rope) NormalizeQueriesAndKeys(weights, run, qkv, keys);
-  if (query_growth > 0.0f) internal::GrowQueries(run, qkv, q, query_growth, query_growth_context);
+  if (query_growth > 0.0f) {
+    internal::GrowQueries(run, qkv, q, query_growth, query_growth_context, query_growth_first);
+  }
   WatchQueriesAndKeys(run, qkv, keys, /*turned=*/true);
   if (!shares()) run.Watch("values", values);
   if (!shares()) Store(run, keys, values);
   Attend(weights, run, qkv, mixed);
   if (output_gate) run.ops.Multiply({mixed, q}, {values.data + kv, stride()}, rows, q, FactorFunction::kSigmoid);
   run.Watch("mixed", {mixed, q});
+  if (output_norm) {
+    run.ops.ChangeWhole(weights.output, 1, {mixed, q}, rows,
+                        [&](Rows all) { output_norm->Run(weights.output_norm, run.ops, all, rows, all); });
+  }
   run.ops.MatMul(weights.output, {mixed, q}, rows, weights.output_bias, run.output);
   if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
 }
@@ -105,6 +116,7 @@ SKALD_INLINE void Attention::NormalizeQueriesAndKeys(const Weights& weights, con
     NormalizeHeads(*head_norm, weights.query_norm, heads, run, queries);
     if (!shares()) NormalizeHeads(*head_norm, weights.key_norm, kv_heads, run, keys);
   }
+  if (head_factors) MultiplyHeads(weights, run, queries, keys);
   if (projection_norm) NormalizeProjections(weights, run, queries, keys);
 }
 
@@ -114,6 +126,30 @@ SKALD_INLINE void Attention::NormalizeHeads(const NormSpec& norm, const NormWeig
     const Rows one{rows.data + static_cast<size_t>(head) * static_cast<size_t>(head_dim), rows.stride};
     norm.Run(weights, run.ops, one, run.rows.size(), one);
   }
+}
+
+SKALD_INLINE void Attention::MultiplyHeads(const Weights& weights, const LayerRun& run, Rows queries, Rows keys) const {
+  const auto multiply = [&](const std::vector<float>& factors, Rows rows) {
+    // All rows have the same factors, which Multiply only reads.
+    const Rows same = {const_cast<float*>(factors.data()), 0};
+    run.ops.Multiply(rows, same, run.rows.size(), factors.size());
+  };
+  multiply(weights.query_factors, queries);
+  multiply(weights.key_factors, keys);
+}
+
+SKALD_INLINE void Attention::ListFactors(std::vector<float>& factors, const char* name, int count, Axis axis,
+                                         ParameterList& list) const {
+  const auto head = static_cast<size_t>(head_dim), number = static_cast<size_t>(count);
+  std::vector<Part> parts;
+  for (size_t i = 0; i < number; ++i) {
+    parts.push_back({.name = name,
+                     .rows = head,
+                     .head_dim = head,
+                     .expert = ExpertIndex{i, number},
+                     .paired = interleaved_rope ? static_cast<size_t>(rotary_dim) : 0});
+  }
+  list.AddVector(factors, parts, {.center = 1.0f}, {axis});
 }
 
 SKALD_INLINE void Attention::NormalizeProjections(const Weights& weights, const LayerRun& run, Rows queries,
@@ -170,6 +206,7 @@ SKALD_INLINE void Attention::Attend(const Weights& weights, const LayerRun& run,
                               .rows = run.rows.size(),
                               .heads = static_cast<size_t>(heads),
                               .window = static_cast<size_t>(window),
+                              .chunked = chunked,
                               .scale = static_cast<float>(1.0 / std::sqrt(query_pre_scale)),
                               .softcap = softcap,
                               .sinks = sinks ? weights.sinks.data() : nullptr,

@@ -71,7 +71,7 @@ class AttentionProbabilities {
     scales_.assign(columns_, 1.0f);
     scores_.resize(rows * group_ * columns_);
     for (size_t kv_head = 0; kv_head < args_.geometry.kv_heads; ++kv_head) {
-      ReadKeys(args_.tables[args_.sequences[first]], kv_head, VisibleBegin(first));
+      ReadKeys(args_.tables[args_.sequences[first]], kv_head, args_.FirstVisible(first));
       ParallelFor(run_.ops.executor(), rows * group_, columns_ * head_dim_, [&](size_t unit_begin, size_t unit_end) {
         for (size_t unit = unit_begin; unit < unit_end; ++unit) {
           const size_t row = unit / group_, head = kv_head * group_ + unit % group_;
@@ -80,11 +80,6 @@ class AttentionProbabilities {
         }
       });
     }
-  }
-
-  size_t VisibleBegin(size_t row) const {
-    const size_t seen = args_.positions[row] + size_t{1};
-    return args_.window != 0 && seen > args_.window ? seen - args_.window : 0;
   }
 
   // Fills in keys_ [head_dim, columns] and their scales, from position `begin` on.
@@ -109,7 +104,7 @@ class AttentionProbabilities {
 
   void ComputeHead(size_t row, size_t head, double* scores, float* probabilities) const {
     using Factor = std::conditional_t<std::is_same_v<T, float>, float, bf16>;
-    const size_t begin = VisibleBegin(row), end = args_.positions[row] + size_t{1};
+    const size_t begin = args_.FirstVisible(row), end = args_.positions[row] + size_t{1};
     const float* const query = args_.queries + row * args_.query_stride + head * head_dim_;
     std::fill(scores + begin, scores + end, 0.0);
     for (size_t d = 0; d < head_dim_; ++d) {

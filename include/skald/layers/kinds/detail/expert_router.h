@@ -39,6 +39,7 @@ SKALD_INLINE void ExpertRouter::Weigh(std::span<const float> bias, float* scores
     return;
   }
   if (chosen_groups < groups) LeaveBestGroups(ranks, ranks + experts);
+  if (mixer_reach > 0.0f) return Mix(scores, ranks);
   const size_t last = LastOfBest(ranks, experts, chosen);
   const float lowest = ranks[last];
   const auto is_chosen = [&](size_t i) { return ranks[i] > lowest || (ranks[i] == lowest && i <= last); };
@@ -50,6 +51,23 @@ SKALD_INLINE void ExpertRouter::Weigh(std::span<const float> bias, float* scores
   for (size_t i = 0; i < experts; ++i) {
     scores[i] = is_chosen(i) ? static_cast<float>(share(i) / sum * double{weight_scale}) : 0.0f;
   }
+}
+
+SKALD_INLINE void ExpertRouter::Mix(float* scores, float* ranks) const {
+  float* const weights = ranks + experts;
+  std::fill_n(weights, experts, 0.0f);
+  for (size_t n = 0; n < chosen; ++n) {
+    const size_t best = LastOfBest(ranks, experts, 1);
+    const double highest = ranks[best];
+    double sum = 0.0;
+    for (size_t i = 0; i < experts; ++i) {
+      const double distance = highest - ranks[i], size = std::fmax(std::abs(double{ranks[i]}), highest);
+      if (distance <= double{mixer_reach} * size) sum += PortableExp(-distance);
+    }
+    weights[best] = static_cast<float>(double{weight_scale} / sum);
+    ranks[best] = -std::numeric_limits<float>::infinity();
+  }
+  std::copy_n(weights, experts, scores);
 }
 
 SKALD_INLINE bool ExpertRouter::IsBetter(const float* ranks, size_t a, size_t b) {

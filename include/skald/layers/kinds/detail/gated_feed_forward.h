@@ -27,10 +27,11 @@ SKALD_INLINE void ListGatedFeedForward(GatedFeedForwardWeights& weights, const A
 }
 
 SKALD_INLINE void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width,
-                                      const ActivationRef& activation, float gate_multiplier, const LayerRun& run) {
+                                      const ActivationRef& activation, float gate_multiplier,
+                                      const std::optional<NormSpec>& inner_norm, const LayerRun& run) {
   const size_t rows = run.rows.size();
   const auto [gate_up, gated] = run.scratch.As<GatedFeedForward::Pieces>();
-  if (gate_multiplier == 1.0f && run.watcher == nullptr) {  // values may stay in registers
+  if (gate_multiplier == 1.0f && !inner_norm && run.watcher == nullptr) {  // values may stay in registers
     return run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias,
                                run.input, rows, gate_up, gated, run.output);
   }
@@ -40,6 +41,10 @@ SKALD_INLINE void RunGatedFeedForward(const GatedFeedForwardWeights& weights, si
   run.Watch("up", {gate_up + width, 2 * width});
   run.ops.Gate(activation, gate_up, rows, width, gated);
   run.Watch("activations", {gated, width});
+  if (inner_norm) {
+    run.ops.ChangeWhole(weights.down, 1, {gated, width}, rows,
+                        [&](Rows all) { inner_norm->Run(weights.inner_norm, run.ops, all, rows, all); });
+  }
   run.ops.MatMul(weights.down, {gated, width}, rows, weights.down_bias, run.output);
 }
 

@@ -107,7 +107,7 @@ class ExpertsRun {
       for (size_t row = 0; row < rows(); ++row) {
         const float share = Share(row, group.experts[i]);
         if (share == 0.0f) continue;
-        AddShare(share, from, dim_, output.data + row * output.stride);
+        AddShare(layer_.weighs_input ? 1.0f : share, from, dim_, output.data + row * output.stride);
         from += dim_;
       }
     }
@@ -124,7 +124,10 @@ class ExpertsRun {
       if (end == group.ends[group.size]) continue;
       float* to = scratch_.gathered + group.ends[group.size] * dim_;
       for (size_t row = 0; row < rows(); ++row) {
-        if (Share(row, expert) != 0.0f) to = std::copy_n(input.data + row * input.stride, dim_, to);
+        const float share = Share(row, expert);
+        if (share == 0.0f) continue;
+        to = std::copy_n(input.data + row * input.stride, dim_, to);
+        if (layer_.weighs_input) std::for_each(to - dim_, to, [share](float& value) { value *= share; });
       }
       group.experts[group.size] = expert;
       group.ends[++group.size] = end;
@@ -202,7 +205,8 @@ SKALD_INLINE void MixtureOfExperts::ListParameters(Weights& weights, size_t mode
   weights.down.resize(count);
   weights.gate_up_bias.resize(count);
   weights.down_bias.resize(count);
-  list.AddMatrix(weights.router, model_dim, {{"mlp.gate.weight", count}}, DType::kF32);
+  const size_t routed = carried_dim > 0 ? static_cast<size_t>(carried_dim) : model_dim;
+  list.AddMatrix(weights.router, routed, {{"mlp.gate.weight", count}}, DType::kF32);
   if (selection_bias) list.AddVector(weights.selection_bias, {{"mlp.gate.e_score_correction_bias", count}});
   for (size_t i = 0; i < count; ++i) {
     const ExpertIndex expert = Index(i);
@@ -242,7 +246,7 @@ SKALD_INLINE std::vector<LayerPlace> MixtureOfExperts::Places() const {
 }
 
 SKALD_INLINE void MixtureOfExperts::Run(const Weights& weights, const LayerRun& run) const {
-  RunRouted(weights, run, run.input, {});
+  RunRouted(weights, run, carried_dim > 0 ? run.carried : run.input, {});
 }
 
 SKALD_INLINE void MixtureOfExperts::RunRouted(const Weights& weights, const LayerRun& run, Rows router_input,

@@ -15,9 +15,9 @@
 
 namespace skald::internal {
 
-SKALD_INLINE void GrowQueries(const LayerRun& run, Rows queries, size_t size, float growth, int context) {
+SKALD_INLINE void GrowQueries(const LayerRun& run, Rows queries, size_t size, float growth, int context, int first) {
   for (size_t row = 0; row < run.rows.size(); ++row) {
-    const uint32_t contexts = run.rows.positions[row] / static_cast<uint32_t>(context);
+    const uint32_t contexts = (run.rows.positions[row] + static_cast<uint32_t>(first)) / static_cast<uint32_t>(context);
     if (contexts == 0) continue;
     const double factor = 1.0 + double{growth} * PortableLog(1.0 + contexts);
     run.ops.Scale({queries.data + row * queries.stride, queries.stride}, 1, size, static_cast<float>(factor));

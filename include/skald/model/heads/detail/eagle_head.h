@@ -195,7 +195,6 @@ inline Result<DraftHead> LoadEagle(const std::filesystem::path& path, const AnyM
   SKALD_TRY(FillPart(checkpoint, names.around, around.parameters(), options));
   SKALD_TRY(FillPart(checkpoint, names.layer, layer.parameters(), options));
   std::vector<LayerFunction> functions = StandardLayers::Functions();
-  functions.push_back(LayerFunctionOf<CarriedInput>());
   functions.push_back(LayerFunctionOf<WideAttention>());
   return DraftHead(model, std::move(weights), functions);
 }

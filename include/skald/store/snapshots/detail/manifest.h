@@ -148,7 +148,7 @@ class TableReader {
       return BadManifest("a table of " + std::to_string(table.tokens) + " tokens, expected " + std::to_string(least) +
                          " to " + std::to_string(most));
     }
-    if (edits > (main != nullptr || layout_.has_recurrence() ? 0 : table.tokens)) {
+    if (edits > (main != nullptr || !layout_.moves_tokens() ? 0 : table.tokens)) {
       return BadManifest("edits that no cache can have");
     }
     table.edits = reader_.GetElements<Segment>(edits);

@@ -67,7 +67,8 @@ class PeftConfig {
 
   void Read(const JsonFields& fields) {
     fields.Expect("peft_type", "LORA");
-    for (const char* const flag : {"use_dora", "use_qalora", "fan_in_fan_out", "lora_bias"}) fields.Expect(flag, false);
+    // "fan_in_fan_out" tells how the model's own matrices are stored; pairs are the same.
+    for (const char* const flag : {"use_dora", "use_qalora", "lora_bias"}) fields.Expect(flag, false);
     fields.Expect("bias", "none");
     // Whole modules beside the pairs, repeated layers, parameters outside modules, tokens that switch it on.
     for (const char* const name : {"modules_to_save", "layer_replication", "target_parameters",

@@ -63,7 +63,8 @@ SKALD_INLINE const TensorNames& DetectTensorNames(const Checkpoint& checkpoint, 
 }
 
 SKALD_INLINE bool IsDerivedTensor(std::string_view name) {
-  const std::string_view masks[] = {".attention.bias", ".attention.masked_bias"};  // of GPT-NeoX
+  // Of GPT-NeoX and GPT-2.
+  const std::string_view masks[] = {".attention.bias", ".attention.masked_bias", ".attn.bias", ".attn.masked_bias"};
   const auto ends = [name](std::string_view end) { return name.ends_with(end); };
   return std::ranges::any_of(masks, ends) || name.ends_with("embeddings.position_ids") ||
          name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||

@@ -39,6 +39,13 @@ struct DraftPiece {
   size_t written;
 };
 
+// Where the row is that is written as `row` of pairs side by side, among the first `written` rows of each head.
+inline uint64_t TurnedRow(uint64_t row, uint64_t head_dim, uint64_t written) {
+  const uint64_t in_head = written == 0 ? 0 : row % head_dim;
+  if (in_head >= written) return row;
+  return row - in_head + in_head / 2 + in_head % 2 * (written / 2);
+}
+
 // The rows of a matrix, piece after piece. Rows that are not consecutive in the checkpoint are gathered when they are
 // first read; those of the last piece are kept, as rows are read in order. Safe for concurrent calls.
 class DraftRows {
@@ -58,13 +65,6 @@ class DraftRows {
   }
 
  private:
-  // Where the row is that is written as `row` of pairs side by side.
-  static uint64_t TurnedRow(uint64_t row, uint64_t head_dim, uint64_t written) {
-    const uint64_t in_head = written == 0 ? 0 : row % head_dim;
-    if (in_head >= written) return row;
-    return row - in_head + in_head / 2 + in_head % 2 * (written / 2);
-  }
-
   std::shared_ptr<const std::vector<std::byte>> Moved(size_t index) const {
     const std::lock_guard lock(mutex_);
     if (moved_ == nullptr || moved_index_ != index) {
@@ -162,9 +162,7 @@ class ParameterDrafter {
     for (size_t i = 0; i < places.size(); ++i) {
       const ArrayPart& part = vector.parts[i];
       const Spelling spelling = SpellingOf(part.name, layer);
-      if (spelling.layout.pairs_adjacent || part.shape.size() > 1) {
-        Refuse(spelling.name, "its elements are in another order there");
-      }
+      if (part.shape.size() > 1) Refuse(spelling.name, "its elements are in another order there");
       const TensorRows found = finder_->RequireArray(part, places[i]);
       if (!finder_->status()) return;
       std::vector<float> values = FloatsOf(found);
@@ -173,7 +171,10 @@ class ParameterDrafter {
         vector.convert(values);
       }
       Stack& stack = StackOf(spelling.name);
-      stack.vector.insert(stack.vector.end(), values.begin(), values.end());
+      const size_t written = spelling.layout.pairs_adjacent ? part.head_dim : 0;
+      for (size_t row = 0; row < values.size(); ++row) {
+        stack.vector.push_back(values[TurnedRow(row, part.head_dim, written)]);
+      }
       stack.shape = part.expert ? std::vector<uint64_t>{part.expert->count, values.size()}
                                 : std::vector<uint64_t>{stack.vector.size()};
     }
