@@ -41,7 +41,6 @@ struct GatedLinearAttention {
     const auto w = static_cast<size_t>(width);
     return {.input = rows * 4 * w, .mixed = rows * w, .state = w * w};
   }
-  // Hooks may watch this, besides what every layer has (model/hooks.h).
   std::vector<skald::LayerPlace> Places() const { return {{"mixed", static_cast<size_t>(width)}}; }
   void Run(const Weights& weights, const skald::LayerRun& run) const {
     const auto w = static_cast<size_t>(width), rows = run.rows.size();
@@ -80,13 +79,11 @@ struct MyModel {
       else
         mixer.layers.push_back(attention);
       feed_forward.layers.push_back(skald::GatedFeedForward{.width = 256});
-      spec.blocks.push_back(mixer);
-      spec.blocks.push_back(feed_forward);
+      spec.blocks.insert(spec.blocks.end(), {mixer, feed_forward});
     }
     return spec;
   }
 };
-static_assert(skald::CheckConfig<MyModel>());
 
 int main() {
   const skald::Model<MyModel> model(skald::RandomWeights<MyModel>(/*seed=*/1));  // or LoadModel<MyModel>(path)

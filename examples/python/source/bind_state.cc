@@ -15,7 +15,7 @@
 #include "errors.h"
 #include "objects.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/cache/layer_state.h"
+#include "skald/cache/cached_layer.h"
 
 namespace skald::python {
 
@@ -23,7 +23,7 @@ namespace {
 
 // [kv_heads, tokens, floats of a head], of functions that return one head.
 template <class Read>
-Array<float> AllHeads(const LayerState& state, Read read) {
+Array<float> AllHeads(const CachedLayer& state, Read read) {
   std::vector<float> all;
   const size_t heads = state.geometry().kv_heads, tokens = state.tokens();
   for (size_t head = 0; head < std::max<size_t>(heads, 1); ++head) {
@@ -37,7 +37,7 @@ Array<float> AllHeads(const LayerState& state, Read read) {
 
 // A packed [rows, cols] matrix of each kv head where it lies, without padding: [kv_heads, panels, 16, cols], and of
 // bfloat16 [kv_heads, panels, 16, cols / 2, 2], since two neighbouring columns are stored together.
-nb::object PackedHeads(const std::shared_ptr<LayerState>& state, const std::byte* data, size_t rows, size_t cols) {
+nb::object PackedHeads(const std::shared_ptr<CachedLayer>& state, const std::byte* data, size_t rows, size_t cols) {
   const DType type = state->type();
   const size_t pair = type == DType::kBF16 ? 2 : 1, padded = RoundUp(cols, kTile);
   std::vector<size_t> shape = {state->geometry().kv_heads, RoundUp(rows, kLanes) / kLanes, kLanes, cols / pair};
@@ -59,34 +59,34 @@ nb::object PackedHeads(const std::shared_ptr<LayerState>& state, const std::byte
 }  // namespace
 
 void BindState(nb::module_& m) {
-  nb::class_<LayerState>(m, "LayerState", Doc("LayerState"))
+  nb::class_<CachedLayer>(m, "CachedLayer", Doc("CachedLayer"))
       .def_prop_ro(
-          "is_recurrent", [](const LayerState& self) { return self.group().is_recurrent(); },
+          "is_recurrent", [](const CachedLayer& self) { return self.group().is_recurrent(); },
           Doc("CacheGroup::is_recurrent"))
-      .def_prop_ro("type", &LayerState::type, Doc("LayerState::type"))
-      .def_prop_ro("first_token", &LayerState::first_token, Doc("LayerState::first_token"))
-      .def_prop_ro("tokens", &LayerState::tokens, Doc("LayerState::tokens"))
+      .def_prop_ro("type", &CachedLayer::type, Doc("CachedLayer::type"))
+      .def_prop_ro("first_token", &CachedLayer::first_token, Doc("CachedLayer::first_token"))
+      .def_prop_ro("tokens", &CachedLayer::tokens, Doc("CachedLayer::tokens"))
       .def_prop_ro(
           "state",
-          [](const std::shared_ptr<LayerState>& self) {
+          [](const std::shared_ptr<CachedLayer>& self) {
             const auto state = self->state();
             return ArrayOf(const_cast<float*>(state.data()), {state.size()}, self);
           },
-          Doc("LayerState::state"))
+          Doc("CachedLayer::state"))
       .def(
-          "keys", [](const LayerState& self) { return AllHeads(self, [&](size_t head) { return self.Keys(head); }); },
+          "keys", [](const CachedLayer& self) { return AllHeads(self, [&](size_t head) { return self.Keys(head); }); },
           "A copy of all keys as floats, [kv_heads, tokens, head_dim], rotated to their positions.")
       .def(
           "values",
-          [](const LayerState& self) { return AllHeads(self, [&](size_t head) { return self.Values(head); }); },
+          [](const CachedLayer& self) { return AllHeads(self, [&](size_t head) { return self.Values(head); }); },
           "A copy of all values as floats, [kv_heads, tokens, head_dim].")
       .def(
           "key_blocks",
-          [](const std::shared_ptr<LayerState>& self) {
+          [](const std::shared_ptr<CachedLayer>& self) {
             std::vector<nb::object> blocks;
             if (!self->group().is_attention()) Take(self->Keys(0));
             const BlockGeometry& g = self->geometry();
-            for (const LayerState::Block& block : self->blocks()) {
+            for (const CachedLayer::Block& block : self->blocks()) {
               blocks.push_back(PackedHeads(self, block.bytes, g.block_tokens, g.head_dim));
             }
             return blocks;
@@ -95,14 +95,14 @@ void BindState(nb::module_& m) {
           "without a copy: [kv_heads, tokens / 16, 16, head_dim]; of BF16 [..., head_dim / 2, 2].")
       .def(
           "value_blocks",
-          [](const std::shared_ptr<LayerState>& self) {
+          [](const std::shared_ptr<CachedLayer>& self) {
             std::vector<nb::object> blocks;
             if (!self->group().is_attention()) Take(self->Values(0));
             const BlockGeometry& g = self->geometry();
             if (g.latent_dim != 0) {
               Raise(ErrorCode::kUnsupported, "value_blocks: the layer's values are elements of its keys");
             }
-            for (const LayerState::Block& block : self->blocks()) {
+            for (const CachedLayer::Block& block : self->blocks()) {
               blocks.push_back(PackedHeads(self, block.bytes + g.ValueOffset(0), g.head_dim, g.block_tokens));
             }
             return blocks;
@@ -120,9 +120,9 @@ void BindState(nb::module_& m) {
           "layer_state",
           [](Cache& self, size_t layer) {
             const OneUser use = self.Use();
-            return std::make_shared<LayerState>(Take(LayerState::Of(self.value, layer)));
+            return std::make_shared<CachedLayer>(Take(CachedLayer::Of(self.value, layer)));
           },
-          "layer"_a, Doc("LayerState::Of"));
+          "layer"_a, Doc("CachedLayer::Of"));
 }
 
 }  // namespace skald::python

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "skald/base/inline.h"
 #include "skald/c/detail/handles.h"
 #include "skald/c/detail/types.h"
 #include "skald/c/skald.h"
@@ -41,12 +42,12 @@ skald_code ChangeCache(const char* call, skald_cache* cache, skald_error* error,
 
 }  // namespace skald::internal
 
-void skald_runtime_init(skald_runtime* runtime) {
+SKALD_INLINE void skald_runtime_init(skald_runtime* runtime) {
   if (runtime != nullptr) *runtime = skald::internal::RuntimeDefaults();
 }
 
-skald_code skald_pool_create(const skald_model* model, const skald_runtime* runtime, skald_pool** pool,
-                             skald_error* error) {
+SKALD_INLINE skald_code skald_pool_create(const skald_model* model, const skald_runtime* runtime, skald_pool** pool,
+                                          skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_pool_create", error, [&]() -> Result<void> {
@@ -58,11 +59,13 @@ skald_code skald_pool_create(const skald_model* model, const skald_runtime* runt
   });
 }
 
-void skald_pool_free(skald_pool* pool) { delete pool; }
+SKALD_INLINE void skald_pool_free(skald_pool* pool) { delete pool; }
 
-uint64_t skald_pool_used_bytes(const skald_pool* pool) { return pool == nullptr ? 0 : pool->pool->usage().used_bytes; }
+SKALD_INLINE uint64_t skald_pool_used_bytes(const skald_pool* pool) {
+  return pool == nullptr ? 0 : pool->pool->usage().used_bytes;
+}
 
-skald_code skald_cache_create(skald_pool* pool, skald_cache** cache, skald_error* error) {
+SKALD_INLINE skald_code skald_cache_create(skald_pool* pool, skald_cache** cache, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_cache_create", error, [&]() -> Result<void> {
@@ -73,9 +76,9 @@ skald_code skald_cache_create(skald_pool* pool, skald_cache** cache, skald_error
   });
 }
 
-void skald_cache_free(skald_cache* cache) { delete cache; }
+SKALD_INLINE void skald_cache_free(skald_cache* cache) { delete cache; }
 
-skald_code skald_cache_fork(const skald_cache* cache, skald_cache** fork, skald_error* error) {
+SKALD_INLINE skald_code skald_cache_fork(const skald_cache* cache, skald_cache** fork, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_cache_fork", error, [&]() -> Result<void> {
@@ -86,28 +89,28 @@ skald_code skald_cache_fork(const skald_cache* cache, skald_cache** fork, skald_
   });
 }
 
-skald_code skald_cache_truncate(skald_cache* cache, uint32_t tokens, skald_error* error) {
+SKALD_INLINE skald_code skald_cache_truncate(skald_cache* cache, uint32_t tokens, skald_error* error) {
   return skald::internal::ChangeCache("skald_cache_truncate", cache, error,
                                       [&](skald::KVCache& held) { return held.Truncate(tokens); });
 }
 
-skald_code skald_cache_erase(skald_cache* cache, uint32_t begin, uint32_t end, skald_error* error) {
+SKALD_INLINE skald_code skald_cache_erase(skald_cache* cache, uint32_t begin, uint32_t end, skald_error* error) {
   return skald::internal::ChangeCache("skald_cache_erase", cache, error,
                                       [&](skald::KVCache& held) { return held.Erase(begin, end); });
 }
 
-void skald_cache_clear(skald_cache* cache) {
+SKALD_INLINE void skald_cache_clear(skald_cache* cache) {
   if (cache != nullptr) cache->cache.Clear();
 }
 
-uint32_t skald_cache_size(const skald_cache* cache) { return cache == nullptr ? 0 : cache->cache.size(); }
+SKALD_INLINE uint32_t skald_cache_size(const skald_cache* cache) { return cache == nullptr ? 0 : cache->cache.size(); }
 
-const int32_t* skald_cache_tokens(const skald_cache* cache) {
+SKALD_INLINE const int32_t* skald_cache_tokens(const skald_cache* cache) {
   return cache == nullptr ? nullptr : cache->cache.tokens().data();
 }
 
-skald_code skald_cache_save(const skald_cache* cache, const skald_model* model, void* buffer, size_t capacity,
-                            size_t* bytes, skald_error* error) {
+SKALD_INLINE skald_code skald_cache_save(const skald_cache* cache, const skald_model* model, void* buffer,
+                                         size_t capacity, size_t* bytes, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_cache_save", error, [&]() -> Result<void> {
@@ -120,8 +123,8 @@ skald_code skald_cache_save(const skald_cache* cache, const skald_model* model, 
   });
 }
 
-skald_code skald_cache_load(const void* snapshot, size_t bytes, const skald_model* model, skald_pool* pool,
-                            skald_cache** cache, skald_error* error) {
+SKALD_INLINE skald_code skald_cache_load(const void* snapshot, size_t bytes, const skald_model* model, skald_pool* pool,
+                                         skald_cache** cache, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_cache_load", error, [&]() -> Result<void> {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "skald/base/inline.h"
 #include "skald/c/detail/handles.h"
 #include "skald/c/detail/types.h"
 #include "skald/c/skald.h"
@@ -44,12 +45,12 @@ inline Result<ConversationOptions> ConversationOptionsOf(const skald_conversatio
 
 }  // namespace skald::internal
 
-void skald_conversation_options_init(skald_conversation_options* options) {
+SKALD_INLINE void skald_conversation_options_init(skald_conversation_options* options) {
   if (options != nullptr) *options = skald::internal::ConversationDefaults();
 }
 
-skald_code skald_conversation_create(const skald_model* model, const skald_conversation_options* options,
-                                     skald_conversation** conversation, skald_error* error) {
+SKALD_INLINE skald_code skald_conversation_create(const skald_model* model, const skald_conversation_options* options,
+                                                  skald_conversation** conversation, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_conversation_create", error, [&]() -> Result<void> {
@@ -61,10 +62,10 @@ skald_code skald_conversation_create(const skald_model* model, const skald_conve
   });
 }
 
-void skald_conversation_free(skald_conversation* conversation) { delete conversation; }
+SKALD_INLINE void skald_conversation_free(skald_conversation* conversation) { delete conversation; }
 
-skald_code skald_conversation_say(skald_conversation* conversation, const char* message, size_t bytes,
-                                  skald_piece_sink sink, void* user, skald_error* error) {
+SKALD_INLINE skald_code skald_conversation_say(skald_conversation* conversation, const char* message, size_t bytes,
+                                               skald_piece_sink sink, void* user, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_conversation_say", error, [&]() -> Result<void> {
@@ -78,13 +79,14 @@ skald_code skald_conversation_say(skald_conversation* conversation, const char* 
   });
 }
 
-const char* skald_conversation_answer(const skald_conversation* conversation, size_t* bytes) {
+SKALD_INLINE const char* skald_conversation_answer(const skald_conversation* conversation, size_t* bytes) {
   const std::string_view answer = conversation == nullptr ? std::string_view("") : conversation->answer;
   if (bytes != nullptr) *bytes = answer.size();
   return answer.data();
 }
 
-skald_code skald_conversation_take_back(skald_conversation* conversation, size_t turns, skald_error* error) {
+SKALD_INLINE skald_code skald_conversation_take_back(skald_conversation* conversation, size_t turns,
+                                                     skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_conversation_take_back", error, [&]() -> Result<void> {
@@ -93,8 +95,8 @@ skald_code skald_conversation_take_back(skald_conversation* conversation, size_t
   });
 }
 
-skald_code skald_conversation_fork(const skald_conversation* conversation, skald_conversation** fork,
-                                   skald_error* error) {
+SKALD_INLINE skald_code skald_conversation_fork(const skald_conversation* conversation, skald_conversation** fork,
+                                                skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_conversation_fork", error, [&]() -> Result<void> {
@@ -105,7 +107,7 @@ skald_code skald_conversation_fork(const skald_conversation* conversation, skald
   });
 }
 
-uint32_t skald_conversation_size(const skald_conversation* conversation) {
+SKALD_INLINE uint32_t skald_conversation_size(const skald_conversation* conversation) {
   return conversation == nullptr ? 0 : conversation->conversation.session().size();
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "skald/base/files/path_text.h"
+#include "skald/base/inline.h"
 #include "skald/base/version.h"
 #include "skald/c/detail/handles.h"
 #include "skald/c/detail/types.h"
@@ -48,19 +49,19 @@ void CopyTo(const Values& values, T* room, size_t capacity, size_t* count) {
 
 }  // namespace skald::internal
 
-uint32_t skald_c_api(void) { return SKALD_C_API; }
+SKALD_INLINE uint32_t skald_c_api(void) { return SKALD_C_API; }
 
-const char* skald_version(void) {
+SKALD_INLINE const char* skald_version(void) {
   return SKALD_INTERNAL_C_TEXT(SKALD_VERSION_MAJOR) "." SKALD_INTERNAL_C_TEXT(
       SKALD_VERSION_MINOR) "." SKALD_INTERNAL_C_TEXT(SKALD_VERSION_PATCH);
 }
 
-void skald_model_options_init(skald_model_options* options) {
+SKALD_INLINE void skald_model_options_init(skald_model_options* options) {
   if (options != nullptr) *options = skald::internal::ModelDefaults();
 }
 
-skald_code skald_model_open(const char* path, const skald_model_options* options, skald_model** model,
-                            skald_error* error) {
+SKALD_INLINE skald_code skald_model_open(const char* path, const skald_model_options* options, skald_model** model,
+                                         skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_model_open", error, [&]() -> Result<void> {
@@ -72,30 +73,30 @@ skald_code skald_model_open(const char* path, const skald_model_options* options
   });
 }
 
-void skald_model_free(skald_model* model) { delete model; }
+SKALD_INLINE void skald_model_free(skald_model* model) { delete model; }
 
-size_t skald_model_vocab_size(const skald_model* model) {
+SKALD_INLINE size_t skald_model_vocab_size(const skald_model* model) {
   return model == nullptr ? 0 : static_cast<size_t>(model->model().info.spec.vocab_size);
 }
 
-size_t skald_model_dim(const skald_model* model) {
+SKALD_INLINE size_t skald_model_dim(const skald_model* model) {
   return model == nullptr ? 0 : static_cast<size_t>(model->model().info.spec.model_dim);
 }
 
-size_t skald_model_trained_context(const skald_model* model) {
+SKALD_INLINE size_t skald_model_trained_context(const skald_model* model) {
   return model == nullptr ? 0 : model->model().info.trained_context;
 }
 
-int skald_model_is_stop(const skald_model* model, int32_t id) {
+SKALD_INLINE int skald_model_is_stop(const skald_model* model, int32_t id) {
   return model != nullptr && std::ranges::count(model->model().text.stop_ids, id) > 0;
 }
 
-const char* skald_model_name(const skald_model* model) {
+SKALD_INLINE const char* skald_model_name(const skald_model* model) {
   return model == nullptr ? "" : model->model().info.name.c_str();
 }
 
-skald_code skald_encode(const skald_model* model, const char* text, size_t bytes, unsigned flags, int32_t* ids,
-                        size_t capacity, size_t* count, skald_error* error) {
+SKALD_INLINE skald_code skald_encode(const skald_model* model, const char* text, size_t bytes, unsigned flags,
+                                     int32_t* ids, size_t capacity, size_t* count, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_encode", error, [&]() -> Result<void> {
@@ -110,8 +111,8 @@ skald_code skald_encode(const skald_model* model, const char* text, size_t bytes
   });
 }
 
-skald_code skald_decode(const skald_model* model, const int32_t* ids, size_t count, char* text, size_t capacity,
-                        size_t* bytes, skald_error* error) {
+SKALD_INLINE skald_code skald_decode(const skald_model* model, const int32_t* ids, size_t count, char* text,
+                                     size_t capacity, size_t* bytes, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_decode", error, [&]() -> Result<void> {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/inline.h"
 #include "skald/c/detail/handles.h"
 #include "skald/c/detail/types.h"
 #include "skald/c/skald.h"
@@ -48,7 +49,7 @@ inline Result<void> AddSequence(const skald_sequence& sequence, Batch& batch) {
 
 }  // namespace skald::internal
 
-skald_code skald_workspace_create(uint32_t threads, skald_workspace** workspace, skald_error* error) {
+SKALD_INLINE skald_code skald_workspace_create(uint32_t threads, skald_workspace** workspace, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_workspace_create", error, [&]() -> Result<void> {
@@ -59,10 +60,10 @@ skald_code skald_workspace_create(uint32_t threads, skald_workspace** workspace,
   });
 }
 
-void skald_workspace_free(skald_workspace* workspace) { delete workspace; }
+SKALD_INLINE void skald_workspace_free(skald_workspace* workspace) { delete workspace; }
 
-skald_code skald_forward(const skald_model* model, const skald_sequence* sequences, size_t count,
-                         skald_workspace* workspace, skald_rows* rows, skald_error* error) {
+SKALD_INLINE skald_code skald_forward(const skald_model* model, const skald_sequence* sequences, size_t count,
+                                      skald_workspace* workspace, skald_rows* rows, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_forward", error, [&]() -> Result<void> {
@@ -88,11 +89,11 @@ skald_code skald_forward(const skald_model* model, const skald_sequence* sequenc
   });
 }
 
-void skald_sampling_init(skald_sampling* sampling) {
+SKALD_INLINE void skald_sampling_init(skald_sampling* sampling) {
   if (sampling != nullptr) *sampling = skald::internal::SamplingOf({});
 }
 
-skald_code skald_sampling_advised(const skald_model* model, skald_sampling* sampling, skald_error* error) {
+SKALD_INLINE skald_code skald_sampling_advised(const skald_model* model, skald_sampling* sampling, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_sampling_advised", error, [&]() -> Result<void> {
@@ -102,7 +103,8 @@ skald_code skald_sampling_advised(const skald_model* model, skald_sampling* samp
   });
 }
 
-skald_code skald_sampler_create(const skald_sampling* sampling, skald_sampler** sampler, skald_error* error) {
+SKALD_INLINE skald_code skald_sampler_create(const skald_sampling* sampling, skald_sampler** sampler,
+                                             skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_sampler_create", error, [&]() -> Result<void> {
@@ -114,10 +116,10 @@ skald_code skald_sampler_create(const skald_sampling* sampling, skald_sampler** 
   });
 }
 
-void skald_sampler_free(skald_sampler* sampler) { delete sampler; }
+SKALD_INLINE void skald_sampler_free(skald_sampler* sampler) { delete sampler; }
 
-skald_code skald_sample(skald_sampler* sampler, const float* logits, size_t floats, uint64_t position, int32_t* id,
-                        skald_error* error) {
+SKALD_INLINE skald_code skald_sample(skald_sampler* sampler, const float* logits, size_t floats, uint64_t position,
+                                     int32_t* id, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_sample", error, [&]() -> Result<void> {
@@ -130,7 +132,7 @@ skald_code skald_sample(skald_sampler* sampler, const float* logits, size_t floa
   });
 }
 
-skald_code skald_sampler_observe(skald_sampler* sampler, int32_t id, skald_error* error) {
+SKALD_INLINE skald_code skald_sampler_observe(skald_sampler* sampler, int32_t id, skald_error* error) {
   using namespace skald;
   using namespace skald::internal;
   return Call("skald_sampler_observe", error, [&]() -> Result<void> {

@@ -258,7 +258,6 @@ SKALD_INLINE Result<EncoderFacts> ReadEncoderFacts(const ModelInfo& info) {
   return NoThrow(PathText(info.model.path()), [&]() -> Result<EncoderFacts> {
     EncoderFacts facts;
     facts.kind = SeesBothWays(info.spec) ? EncoderKind::kEncoder : EncoderKind::kDecoder;
-    const bool is_gguf = info.model.gguf() != nullptr;
     if (info.model.gguf() != nullptr) {
       SKALD_TRY(internal::ReadGgufFacts(info, facts));
     } else {

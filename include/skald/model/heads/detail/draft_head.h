@@ -93,9 +93,9 @@ struct HeadNames {
 
 inline std::optional<HeadNames> FindPredictionHead(const Checkpoint& checkpoint, const ModelSpec& spec) {
   for (const HeadForm& form : kHeadForms) {
-    HeadNames found = {form, TensorNamesOf(checkpoint)};
     const bool is_apart = !form.body.empty();
-    found.layer = is_apart ? 0 : static_cast<uint32_t>(NumLayers(spec));
+    const uint32_t first = is_apart ? 0 : static_cast<uint32_t>(NumLayers(spec));
+    HeadNames found = {form, TensorNamesOf(checkpoint), first};
     if (is_apart) found.names.body = form.body, found.names.layers = form.layers, found.names.final_norm = "norm.";
     const std::optional<size_t> within = form.in_layers ? std::optional<size_t>(found.layer) : std::nullopt;
     const auto has = [&](std::string_view name) {

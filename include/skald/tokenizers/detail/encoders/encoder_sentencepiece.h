@@ -56,7 +56,7 @@ inline Result<TokenizerSpec> ReadFairseqPieces(std::string_view model, const Tok
   SKALD_ASSIGN(auto read, ReadLikelyPieces(model));
   SKALD_TRY(CheckFirstPieces(read.pieces, {"<unk>", "<s>", "</s>"}));
   TokenizerSpec spec;
-  spec.model = token_model::Unigram{.unk_id = kUnknown};
+  spec.model = token_model::Unigram{.scores = {}, .unk_id = kUnknown};
   for (const std::string_view name : {"<s>", "<pad>", "</s>", "<unk>"}) {
     AddSpecialPiece(name, static_cast<int32_t>(spec.vocabulary.ids.size()), false, spec);
     AddScoredPiece(name, 0, spec);
@@ -81,7 +81,7 @@ inline Result<TokenizerSpec> ReadT5Pieces(std::string_view model, const Tokenize
   SKALD_ASSIGN(auto read, ReadLikelyPieces(model));
   SKALD_TRY(CheckFirstPieces(read.pieces, {"<pad>", "</s>", "<unk>"}));
   TokenizerSpec spec;
-  spec.model = token_model::Unigram{.unk_id = kUnknown};
+  spec.model = token_model::Unigram{.scores = {}, .unk_id = kUnknown};
   for (size_t i = 0; i < read.pieces.size(); ++i) {
     if (i <= kUnknown) AddSpecialPiece(read.pieces[i].text, static_cast<int32_t>(i), false, spec);
     AddScoredPiece(read.pieces[i].text, read.pieces[i].score, spec);

@@ -172,10 +172,10 @@ WeightGroup<T> QuantizeWeighted(const float* values, const float* weights) {
     for (const float factor : {0.5f, 2.0f}) try_one(scale * factor, 0.0f);
   } else {
     constexpr float kMoreReaches[] = {0.0f, -1.5f, -1.0f, -0.5f, 0.5f, 1.0f, 1.5f, 2.0f};
-    constexpr int kTurns = 3;  // of codes and scales, each with the others fixed
+    constexpr int kRounds = 3;  // of codes and scales, each with the others fixed
     GroupSums sums;
     GroupFit fit = FitGroup<T>(values, sums, weights, kMoreReaches);
-    for (int turn = 0; turn < kTurns; ++turn) {
+    for (int turn = 0; turn < kRounds; ++turn) {
       const WeightGroup<T> tried = try_one(fit.scale, -fit.minimum);
       GroupCodes<T> codes;
       for (size_t i = 0; i < T::kGroup; ++i) codes[i] = tried.codes[i];

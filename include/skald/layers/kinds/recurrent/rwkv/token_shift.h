@@ -32,6 +32,7 @@ struct TokenShift {
   /// The two halves of Run. To each row's mixes `row_mixes` [rows, mixes, channels] is added, or nothing if it is null.
   void Mix(const std::vector<float>& mix, const float* row_mixes, const LayerRun& run, size_t offset,
            float* output) const;
+  /// The second one keeps the last row.
   void Keep(const LayerRun& run, size_t offset) const;
 };
 

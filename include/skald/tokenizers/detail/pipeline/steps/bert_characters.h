@@ -13,12 +13,12 @@
 
 namespace skald::internal {
 
-struct CharacterRange {
+struct CodePoints {
   char32_t first, last;
 };
 
 // Controls, formats, private use, and U+FFFD: what cleaning a text removes. White space is no part of them.
-inline constexpr CharacterRange kBertControls[] = {
+inline constexpr CodePoints kBertControls[] = {
     {0x0, 0x8},         {0xB, 0xC},         {0xE, 0x1F},        {0x7F, 0x9F},       {0xAD, 0xAD},
     {0x600, 0x605},     {0x61C, 0x61C},     {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x180E, 0x180E},
     {0x200B, 0x200F},   {0x202A, 0x202E},   {0x2060, 0x2064},   {0x2066, 0x206F},   {0xE000, 0xF8FF},
@@ -26,7 +26,7 @@ inline constexpr CharacterRange kBertControls[] = {
     {0x1D173, 0x1D17A}, {0xE0001, 0xE0001}, {0xE0020, 0xE007F}, {0xF0000, 0xFFFFD}, {0x100000, 0x10FFFD}};
 
 // Punctuation, and all symbols of ASCII.
-inline constexpr CharacterRange kBertPunctuation[] = {
+inline constexpr CodePoints kBertPunctuation[] = {
     {0x21, 0x2F},       {0x3A, 0x40},       {0x5B, 0x60},       {0x7B, 0x7E},       {0xA1, 0xA1},
     {0xA7, 0xA7},       {0xAB, 0xAB},       {0xB6, 0xB7},       {0xBB, 0xBB},       {0xBF, 0xBF},
     {0x37E, 0x37E},     {0x387, 0x387},     {0x55A, 0x55F},     {0x589, 0x58A},     {0x5BE, 0x5BE},
@@ -61,7 +61,7 @@ inline constexpr CharacterRange kBertPunctuation[] = {
     {0x1DA87, 0x1DA8B}};
 
 // Marks without a width of their own (Mn).
-inline constexpr CharacterRange kBertAccents[] = {
+inline constexpr CodePoints kBertAccents[] = {
     {0x300, 0x36F},     {0x483, 0x487},     {0x591, 0x5BD},     {0x5BF, 0x5BF},     {0x5C1, 0x5C2},
     {0x5C4, 0x5C5},     {0x5C7, 0x5C7},     {0x610, 0x61A},     {0x64B, 0x65F},     {0x670, 0x670},
     {0x6D6, 0x6DC},     {0x6DF, 0x6E4},     {0x6E7, 0x6E8},     {0x6EA, 0x6ED},     {0x711, 0x711},
@@ -117,9 +117,9 @@ inline constexpr CharacterRange kBertAccents[] = {
     {0x1DA75, 0x1DA75}, {0x1DA84, 0x1DA84}, {0x1DA9B, 0x1DA9F}, {0x1DAA1, 0x1DAAF}, {0x1E8D0, 0x1E8D6},
     {0xE0100, 0xE01EF}};
 
-inline bool IsInRanges(char32_t c, std::span<const CharacterRange> ranges) {
+inline bool IsInRanges(char32_t c, std::span<const CodePoints> ranges) {
   const auto after = std::upper_bound(ranges.begin(), ranges.end(), c,
-                                      [](char32_t value, const CharacterRange& range) { return value < range.first; });
+                                      [](char32_t value, const CodePoints& range) { return value < range.first; });
   return after != ranges.begin() && c <= std::prev(after)->last;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerState: what a conversation keeps of one layer, for programs that study it: keys and values, or a recurrent
+// CachedLayer: what a conversation keeps of one layer, for programs that study it: keys and values, or a recurrent
 // layer's state, where they lie and as floats.
 
-#ifndef SKALD_CACHE_LAYER_STATE_H_
-#define SKALD_CACHE_LAYER_STATE_H_
+#ifndef SKALD_CACHE_CACHED_LAYER_H_
+#define SKALD_CACHE_CACHED_LAYER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace skald {
 
 /// Keeps a fork of the cache, and so the state as it was: what the cache does later changes nothing here. Safe for
 /// concurrent reads.
-class LayerState {
+class CachedLayer {
  public:
   /// A block of keys and values (BlockGeometry has the places of their parts), or one that holds a whole state.
   struct Block {
@@ -33,7 +33,7 @@ class LayerState {
   /// Returns the state of a layer, by its number among those that keep state (CacheLayout::layers). Errors: kOutOfRange
   /// for a number that there is not; kFailedPrecondition for a cache that was moved from, that has no bytes, or whose
   /// edits or replay wait for the next step; those of KVCache::Fork.
-  static Result<LayerState> Of(const KVCache& cache, size_t layer);
+  static Result<CachedLayer> Of(const KVCache& cache, size_t layer);
 
   /// The group of the layer, which says what its state is.
   const CacheGroup& group() const { return *group_; }
@@ -59,7 +59,7 @@ class LayerState {
   Result<std::vector<float>> Values(size_t kv_head) const;
 
  private:
-  explicit LayerState(KVCache cache) : cache_(std::move(cache)) {}
+  explicit CachedLayer(KVCache cache) : cache_(std::move(cache)) {}
 
   Result<void> CheckHead(const char* call, size_t kv_head) const;
 
@@ -72,7 +72,7 @@ class LayerState {
 }  // namespace skald
 
 #ifndef SKALD_COMPILED
-#include "skald/cache/detail/layer_state.h"
+#include "skald/cache/detail/cached_layer.h"
 #endif
 
-#endif  // SKALD_CACHE_LAYER_STATE_H_
+#endif  // SKALD_CACHE_CACHED_LAYER_H_

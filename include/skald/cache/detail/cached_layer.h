@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/cache/layer_state.h.
+// Definitions of skald/cache/cached_layer.h.
 
-#ifndef SKALD_CACHE_DETAIL_LAYER_STATE_H_
-#define SKALD_CACHE_DETAIL_LAYER_STATE_H_
+#ifndef SKALD_CACHE_DETAIL_CACHED_LAYER_H_
+#define SKALD_CACHE_DETAIL_CACHED_LAYER_H_
 
-#include "skald/cache/layer_state.h"
+#include "skald/cache/cached_layer.h"
 
 #include <algorithm>
 #include <string>
@@ -38,19 +38,19 @@ inline float ScaleOf(DType type, const std::byte* scales, size_t index) {
 
 }  // namespace internal
 
-SKALD_INLINE Result<LayerState> LayerState::Of(const KVCache& cache, size_t layer) {
-  return NoThrow("LayerState::Of", [&]() -> Result<LayerState> {
+SKALD_INLINE Result<CachedLayer> CachedLayer::Of(const KVCache& cache, size_t layer) {
+  return NoThrow("CachedLayer::Of", [&]() -> Result<CachedLayer> {
     SKALD_ASSIGN(auto fork, cache.Fork());
     BlockPool& pool = *fork.pool();
     if (!pool.has_bytes()) return BlockPool::FailNoBytes();
     const auto slots = pool.layout().layers();
     if (layer >= slots.size()) {
-      return Fail(ErrorCode::kOutOfRange, "LayerState::Of: the cache has " + std::to_string(slots.size()) +
+      return Fail(ErrorCode::kOutOfRange, "CachedLayer::Of: the cache has " + std::to_string(slots.size()) +
                                               " layers with state, so there is none with number " +
                                               std::to_string(layer));
     }
     const LayerSlot slot = slots[layer];
-    LayerState state(std::move(fork));
+    CachedLayer state(std::move(fork));
     state.group_ = &pool.layout().groups()[slot.group];
     state.geometry_ = &pool.geometry(slot.group);
     const BlockTable& table = state.cache_.table();
@@ -58,7 +58,7 @@ SKALD_INLINE Result<LayerState> LayerState::Of(const KVCache& cache, size_t laye
     const bool is_replayed = state.group_->is_replayed() && table.tokens > 0 && !HasPresentState(blocks, table.tokens);
     if (!table.edits.empty() || is_replayed) {
       return Fail(ErrorCode::kFailedPrecondition,
-                  "LayerState::Of: the cache was edited or rewound, which its next step carries out");
+                  "CachedLayer::Of: the cache was edited or rewound, which its next step carries out");
     }
     const size_t offset = state.geometry_->KeyOffset(slot.index);
     if (state.group_->is_recurrent()) {
@@ -79,12 +79,12 @@ SKALD_INLINE Result<LayerState> LayerState::Of(const KVCache& cache, size_t laye
   });
 }
 
-SKALD_INLINE std::span<const float> LayerState::state() const {
+SKALD_INLINE std::span<const float> CachedLayer::state() const {
   if (!group_->is_recurrent() || blocks_.empty()) return {};
   return {reinterpret_cast<const float*>(blocks_.back().bytes), group_->state_floats};
 }
 
-SKALD_INLINE Result<void> LayerState::CheckHead(const char* call, size_t kv_head) const {
+SKALD_INLINE Result<void> CachedLayer::CheckHead(const char* call, size_t kv_head) const {
   if (!group_->is_attention()) {
     return Fail(ErrorCode::kUnsupported, std::string(call) + ": the layer is recurrent, and keeps no keys and values");
   }
@@ -93,9 +93,9 @@ SKALD_INLINE Result<void> LayerState::CheckHead(const char* call, size_t kv_head
                                           " kv heads, so there is none with number " + std::to_string(kv_head));
 }
 
-SKALD_INLINE Result<std::vector<float>> LayerState::Keys(size_t kv_head) const {
-  return NoThrow("LayerState::Keys", [&]() -> Result<std::vector<float>> {
-    SKALD_TRY(CheckHead("LayerState::Keys", kv_head));
+SKALD_INLINE Result<std::vector<float>> CachedLayer::Keys(size_t kv_head) const {
+  return NoThrow("CachedLayer::Keys", [&]() -> Result<std::vector<float>> {
+    SKALD_TRY(CheckHead("CachedLayer::Keys", kv_head));
     const BlockGeometry& g = *geometry_;
     const size_t padded = RoundUp(g.head_dim, kTile);
     std::vector<float> keys(size_t{tokens()} * g.head_dim);
@@ -114,9 +114,9 @@ SKALD_INLINE Result<std::vector<float>> LayerState::Keys(size_t kv_head) const {
   });
 }
 
-SKALD_INLINE Result<std::vector<float>> LayerState::Values(size_t kv_head) const {
-  return NoThrow("LayerState::Values", [&]() -> Result<std::vector<float>> {
-    SKALD_TRY(CheckHead("LayerState::Values", kv_head));
+SKALD_INLINE Result<std::vector<float>> CachedLayer::Values(size_t kv_head) const {
+  return NoThrow("CachedLayer::Values", [&]() -> Result<std::vector<float>> {
+    SKALD_TRY(CheckHead("CachedLayer::Values", kv_head));
     const BlockGeometry& g = *geometry_;
     if (g.latent_dim != 0) {
       SKALD_ASSIGN(const auto keys, Keys(kv_head));
@@ -148,4 +148,4 @@ SKALD_INLINE Result<std::vector<float>> LayerState::Values(size_t kv_head) const
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_DETAIL_LAYER_STATE_H_
+#endif  // SKALD_CACHE_DETAIL_CACHED_LAYER_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerState: keys, values and states are read from where a cache keeps them, and stay as they were.
+// CachedLayer: keys, values and states are read from where a cache keeps them, and stay as they were.
 
 #include <cstring>
 #include <numeric>
@@ -9,11 +9,11 @@
 #include "doctest/doctest.h"
 #include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/cache/layer_state.h"
+#include "skald/cache/cached_layer.h"
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {
-namespace layer_state_test {
+namespace cached_layer_test {
 
 constexpr size_t kBlock = 32, kHeads = 2, kDim = 4;
 
@@ -48,7 +48,7 @@ void CheckKeysAndValues() {
   std::iota(tokens.begin(), tokens.end(), 0);
   REQUIRE(ToyForward(cache, tokens));
   Fill<T>(cache, 1);
-  const LayerState state = *LayerState::Of(cache, 1);
+  const CachedLayer state = *CachedLayer::Of(cache, 1);
   CHECK(state.first_token() + state.tokens() == 100);
   CHECK(state.tokens() >= 40);
   CHECK(state.state().empty());
@@ -71,20 +71,20 @@ TEST_CASE("keys and values are read as floats, block by block") {
 
 TEST_CASE("a recurrent layer's state is read, and edits are refused until they are carried out") {
   KVCache cache = *CreateKVCache(ToyLayout(0, /*recurrent=*/true), {.block_tokens = kBlock});
-  CHECK(LayerState::Of(cache, 1)->state().empty());
+  CHECK(CachedLayer::Of(cache, 1)->state().empty());
   REQUIRE(ToyForward(cache, {1, 2, 3}));
-  const LayerState state = *LayerState::Of(cache, 1);
+  const CachedLayer state = *CachedLayer::Of(cache, 1);
   REQUIRE(state.state().size() == 5);
   const uint64_t expected = ToyState(cache.tokens());
   CHECK(std::memcmp(state.state().data(), &expected, sizeof(expected)) == 0);
   CHECK(state.Keys(0).error().code == ErrorCode::kUnsupported);
-  CHECK(LayerState::Of(cache, 2).error().code == ErrorCode::kOutOfRange);
+  CHECK(CachedLayer::Of(cache, 2).error().code == ErrorCode::kOutOfRange);
 
   KVCache edited = *CreateKVCache(ToyLayout(0), {.block_tokens = kBlock});
   REQUIRE(ToyForward(edited, {1, 2, 3}));
   REQUIRE(edited.Erase(0, 1));
-  CHECK(LayerState::Of(edited, 0).error().code == ErrorCode::kFailedPrecondition);
+  CHECK(CachedLayer::Of(edited, 0).error().code == ErrorCode::kFailedPrecondition);
 }
 
-}  // namespace layer_state_test
+}  // namespace cached_layer_test
 }  // namespace skald::testing
