@@ -29,6 +29,7 @@ struct NomicBertSizes {
   Activation activation = Activation::kSilu;
   RopeSpec rope = {.base = 1000.0};
   LayerNorm norm = {.epsilon = 1e-12f};
+  bool biases = false;  ///< of projections, but for those before the gates; GTE has them
 };
 
 constexpr ModelSpec NomicBertSpec(const NomicBertSizes& sizes) {
@@ -40,15 +41,18 @@ constexpr ModelSpec NomicBertSpec(const NomicBertSizes& sizes) {
                     .token_types = sizes.token_types};
   const int head_dim = sizes.model_dim / sizes.heads;
   for (int i = 0; i < sizes.layers; ++i) {
-    AddPostNormLayer(spec, static_cast<uint32_t>(i), sizes.norm,
-                     Attention{.heads = sizes.heads,
-                               .kv_heads = sizes.heads,
-                               .head_dim = head_dim,
-                               .rotary_dim = head_dim,
-                               .rope = sizes.rope,
-                               .query_pre_scale = static_cast<double>(head_dim),
-                               .both_ways = true},
-                     GatedFeedForward{.width = sizes.feed_forward_dim, .activation = sizes.activation});
+    AddPostNormLayer(
+        spec, static_cast<uint32_t>(i), sizes.norm,
+        Attention{.heads = sizes.heads,
+                  .kv_heads = sizes.heads,
+                  .head_dim = head_dim,
+                  .rotary_dim = head_dim,
+                  .rope = sizes.rope,
+                  .query_pre_scale = static_cast<double>(head_dim),
+                  .qkv_bias = sizes.biases,
+                  .output_bias = sizes.biases,
+                  .both_ways = true},
+        GatedFeedForward{.width = sizes.feed_forward_dim, .activation = sizes.activation, .down_bias = sizes.biases});
   }
   spec.blocks.back().stream_norm.reset();  // the final norm
   return spec;

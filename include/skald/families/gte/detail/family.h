@@ -7,7 +7,9 @@
 
 #include <string_view>
 
+#include "skald/base/numbers/activation.h"
 #include "skald/families/gte/gte.h"
+#include "skald/families/nomic_bert/nomic_bert.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/model_fields.h"
@@ -18,12 +20,15 @@ namespace skald::internal {
 // Under the names of transformers, and of the authors' own code
 // (https://huggingface.co/Alibaba-NLP/new-impl, configuration.py).
 inline DescribedModel ReadGte(const JsonFields& fields) {
-  GteSizes sizes = {.model_dim = fields.Size("hidden_size"),
-                    .vocab_size = fields.Size("vocab_size"),
-                    .layers = static_cast<int>(LayerCount(fields)),
-                    .heads = fields.Size("num_attention_heads"),
-                    .feed_forward_dim = fields.Size("intermediate_size"),
-                    .token_types = fields.Integer("type_vocab_size", 0, 1 << 16, 1)};
+  NomicBertSizes sizes = {.model_dim = fields.Size("hidden_size"),
+                          .vocab_size = fields.Size("vocab_size"),
+                          .layers = static_cast<int>(LayerCount(fields)),
+                          .heads = fields.Size("num_attention_heads"),
+                          .feed_forward_dim = fields.Size("intermediate_size"),
+                          .token_types = fields.Integer("type_vocab_size", 0, 1 << 16, 1),
+                          .activation = Activation::kGeluErf,
+                          .rope = {.base = 160000.0},
+                          .biases = true};
   sizes.activation = ReadActivation(fields, sizes.activation, /*gelu_means_tanh=*/false);
   sizes.norm.epsilon = static_cast<float>(fields.Positive("layer_norm_eps", 1e-12));
   fields.Expect("position_embedding_type", "rope");
@@ -39,7 +44,7 @@ inline DescribedModel ReadGte(const JsonFields& fields) {
   a.rope = sizes.rope;
   ReadRopes(fields, /*may_be_partial=*/false, a);
   sizes.rope = a.rope;
-  return {GteFamily::kModelType, GteSpec(sizes)};
+  return {GteFamily::kModelType, NomicBertSpec(sizes)};
 }
 
 inline constexpr RowLayout kUpFirst = {.interleaved = true};

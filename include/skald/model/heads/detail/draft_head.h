@@ -49,24 +49,21 @@ struct HeadForm {
   bool hidden_first = false;  // the projection reads the hidden state before the embedding
 };
 
+constexpr HeadForm QwenHead(std::string_view body) {
+  return {.body = body,
+          .layers = "layers.",
+          .embedding_norm = "pre_fc_norm_embedding",
+          .hidden_norm = "pre_fc_norm_hidden",
+          .projection = "fc",
+          .final_norm = "norm",
+          .in_layers = false};
+}
+
 inline constexpr HeadForm kHeadForms[] = {
     // DeepSeek-V3, GLM; all families in GGUF files
     {.embedding_norm = "enorm", .hidden_norm = "hnorm", .projection = "eh_proj", .final_norm = "shared_head.norm"},
-    // Qwen
-    {.body = "mtp.",
-     .layers = "layers.",
-     .embedding_norm = "pre_fc_norm_embedding",
-     .hidden_norm = "pre_fc_norm_hidden",
-     .projection = "fc",
-     .final_norm = "norm",
-     .in_layers = false},
-    {.body = "model.mtp.",
-     .layers = "layers.",
-     .embedding_norm = "pre_fc_norm_embedding",
-     .hidden_norm = "pre_fc_norm_hidden",
-     .projection = "fc",
-     .final_norm = "norm",
-     .in_layers = false},
+    QwenHead("mtp."),
+    QwenHead("model.mtp."),
     // Nemotron 3
     {.body = "mtp.",
      .layers = "layers.",
@@ -92,10 +89,11 @@ struct HeadNames {
 };
 
 inline std::optional<HeadNames> FindPredictionHead(const Checkpoint& checkpoint, const ModelSpec& spec) {
+  const TensorNames names = TensorNamesOf(checkpoint);
   for (const HeadForm& form : kHeadForms) {
     const bool is_apart = !form.body.empty();
     const uint32_t first = is_apart ? 0 : static_cast<uint32_t>(NumLayers(spec));
-    HeadNames found = {form, TensorNamesOf(checkpoint), first};
+    HeadNames found = {form, names, first};
     if (is_apart) found.names.body = form.body, found.names.layers = form.layers, found.names.final_norm = "norm.";
     const std::optional<size_t> within = form.in_layers ? std::optional<size_t>(found.layer) : std::nullopt;
     const auto has = [&](std::string_view name) {
