@@ -54,6 +54,7 @@ void Steps(benchmark::State& state, const std::string& places) {
 }
 
 BENCHMARK_CAPTURE(Steps, unwatched, "")->Arg(1)->Arg(256)->UseRealTime();
+BENCHMARK_CAPTURE(Steps, logits, "logits")->Arg(1)->Arg(256)->UseRealTime();
 BENCHMARK_CAPTURE(Steps, stream, "stream.*")->Arg(1)->Arg(256)->UseRealTime();
 BENCHMARK_CAPTURE(Steps, activations, "*.activations")->Arg(1)->Arg(256)->UseRealTime();
 BENCHMARK_CAPTURE(Steps, probabilities, "*.probabilities")->Arg(1)->Arg(256)->UseRealTime();

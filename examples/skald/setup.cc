@@ -56,11 +56,11 @@ Result<std::unique_ptr<ProgramModel>> LoadWeights(const Options& options, const 
     if (auto used = (*model)->UseAdapter(*options.adapter); !used) model = Failure(used.error());
   }
   if (model && !options.steering.vectors.empty()) {
-    const auto vector = LoadSteering(options.steering, info.spec);
-    if (vector)
-      (*model)->Steer(*vector);
-    else
-      model = Failure(vector.error());
+    const auto steer = [&]() -> Result<void> {
+      SKALD_ASSIGN(const auto vector, LoadSteering(options.steering, info.spec));
+      return (*model)->Steer(vector);
+    };
+    if (auto steered = steer(); !steered) model = Failure(steered.error());
   }
   if (options.ranks != nullptr) {
     SKALD_TRY(ComputeOnRanks(options.ranks->ranks(), model));

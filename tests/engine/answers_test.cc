@@ -216,6 +216,7 @@ TEST_CASE("engines that cannot be are refused") {
     CHECK_MESSAGE(engine.error().message.find(words) != std::string::npos, engine.error().message);
   };
   refused(nullptr, {}, "the pool is null");
+  refused(NewPool(SmallModelNamed("mixture")), {}, "Engine: the pool has another layout than the model ");
   refused(NewLedgerPool(small), {}, "keeps account of blocks only");
   refused(NewPool(small), {.max_running = 0}, "EngineOptions::max_running is 0");
   refused(NewPool(small), {.step_tokens = 0}, "EngineOptions::step_tokens is 0");

@@ -60,8 +60,13 @@ TEST_CASE("a control vector is added to the stream after its layers, as often as
   CHECK(sum.directions[1][0] == 1.5f);
   ControlVector kept = sum;
   kept.KeepLayers(layers - 1, layers - 1);
-  CHECK(HooksOf(sum, small.spec).size() == 2);
-  CHECK(HooksOf(kept, small.spec).size() == 1);
+  CHECK(HooksOf(sum, small.spec)->size() == 2);
+  CHECK(HooksOf(kept, small.spec)->size() == 1);
+  ControlVector wide = sum, long_one = sum;
+  wide.directions[1].push_back(0.0f);
+  CheckError(HooksOf(wide, small.spec), ErrorCode::kInvalidArgument, " floats for layer 1; the model has ");
+  long_one.directions.push_back(first);
+  CheckError(HooksOf(long_one, small.spec), ErrorCode::kInvalidArgument, "for layer " + std::to_string(layers));
 
   // The stream after a layer is what a hook of its own sees there.
   const std::vector<int32_t> tokens = RandomTokens(small, 1, 12);
@@ -71,13 +76,13 @@ TEST_CASE("a control vector is added to the stream after its layers, as often as
                 [&rows](const HookRows& stream) { rows.assign(stream.values().begin(), stream.values().end()); }};
   };
   const std::vector<float> unsteered = AllLogits(model, tokens, {}, {.hooks = {see(plain)}});
-  std::vector<Hook> hooks = HooksOf(kept, small.spec);
+  std::vector<Hook> hooks = *HooksOf(kept, small.spec);
   hooks.push_back(see(steered));
   CHECK(AllLogits(model, tokens, {}, {.hooks = hooks}) != unsteered);
   const size_t dim = first.size();
   for (size_t i = 0; i < plain.size(); ++i) CHECK(steered[i] == plain[i] + kept.directions[layers - 1][i % dim]);
-  CHECK(AllLogits(model, tokens, {}, {.hooks = HooksOf(sum, small.spec)}) !=
-        AllLogits(model, tokens, {}, {.hooks = HooksOf(kept, small.spec)}));
+  CHECK(AllLogits(model, tokens, {}, {.hooks = *HooksOf(sum, small.spec)}) !=
+        AllLogits(model, tokens, {}, {.hooks = *HooksOf(kept, small.spec)}));
 }
 
 TEST_CASE("files that are no control vector of the model are refused by name") {

@@ -33,14 +33,15 @@ constexpr size_t kTokens = 30;
 // The second sequence's first ten rows are in the first pass of forty tokens, after the first one's thirty.
 constexpr uint32_t kPass = 40;
 
-// Values by place, sequence and position.
+// Values by place (of an expert its name, # and the number), sequence and position.
 using Values = std::map<std::tuple<std::string, uint32_t, uint32_t>, std::vector<float>>;
 
 // Keeps all rows, without the zeros of positions that a row does not see.
 Hook Keeper(const std::string& place, Values& values) {
   return {place, [&values](const HookRows& rows) {
             for (size_t i = 0; i < rows.rows(); ++i) {
-              auto& kept = values[{rows.place.name, rows.sequences[i], rows.positions[i]}];
+              const std::string expert = rows.experts.empty() ? "" : "#" + std::to_string(rows.experts[i]);
+              auto& kept = values[{rows.place.name + expert, rows.sequences[i], rows.positions[i]}];
               CHECK(kept.empty());
               const size_t seen = rows.place.part_cols == 0 ? rows.positions[i] + 1 : rows.place.part_cols;
               for (size_t part = 0; part < rows.place.parts; ++part) {
@@ -82,13 +83,20 @@ SKALD_LAW("watching every place changes no bit, and shows each row once", small)
   const auto watched = pair.Run(model, {.pass_tokens = kPass, .hooks = {Keeper("*", values)}}, 2);
   CHECK(watched == pair.Run(model, {}));
   std::map<std::string, size_t> counts;
-  for (const auto& [where, row] : values) ++counts[std::get<0>(where)];
+  const auto place_of = [](const std::string& name) { return name.substr(0, name.find('#')); };
+  for (const auto& [where, row] : values) ++counts[place_of(std::get<0>(where))];
   for (const Place& place : model.any().Places()) {
     CAPTURE(place.name);
     // Of the passes the first has an end of both sequences, the second one of the second.
-    CHECK(counts[place.name] == (place.rows == PlaceRows::kSequences ? 3 : 2 * kTokens));
+    const size_t rows = place.rows == PlaceRows::kSequences ? 3 : 2 * kTokens;
+    if (place.rows == PlaceRows::kChoices) {
+      CHECK(counts[place.name] % rows == 0);  // each row chose so many
+      CHECK(counts[place.name] >= rows);
+    } else {
+      CHECK(counts[place.name] == rows);
+    }
     for (const auto& [where, row] : values) {
-      if (std::get<0>(where) == place.name) CHECK(row.size() == place.cols(std::get<2>(where) + 1));
+      if (place_of(std::get<0>(where)) == place.name) CHECK(row.size() == place.cols(std::get<2>(where) + 1));
     }
   }
 }
@@ -119,11 +127,23 @@ SKALD_LAW("values at places are those of a sequence alone, whatever else is watc
   }
 }
 
-// `tolerance` is that of what heads give, over a cache of that type.
-void CheckBlocks(const SmallModel& small, DType kv_type, double tolerance) {
+// Makes other probabilities of those that are not 0.
+void ChangeProbabilities(const HookRows& rows) {
+  for (size_t i = 0; i < rows.rows(); ++i) {
+    for (float& probability : rows.row(i)) probability = probability > 0.0f ? 0.1f + 0.3f * probability : 0.0f;
+  }
+}
+
+// `tolerance` is that of what heads give, over a cache of that type, with probabilities that hooks change or not.
+void CheckBlocks(const SmallModel& small, DType kv_type, double tolerance, bool changes = false) {
   const RandomModel model(small, 3);
   Values values;
-  Pair(small).Run(model, {.hooks = {Keeper("*", values)}}, 1, {.kv_type = kv_type});
+  std::vector<Hook> hooks = {Keeper("*", values)};
+  const auto is_attention = [](const Place& place) { return place.what == "probabilities"; };
+  if (changes && std::ranges::any_of(model.any().Places(), is_attention)) {
+    hooks.insert(hooks.begin(), {"*.probabilities", ChangeProbabilities});
+  }
+  Pair(small).Run(model, {.hooks = hooks}, 1, {.kv_type = kv_type});
   const auto at = [&](const std::string& name, uint32_t position) { return values.at({name, 1, position}); };
   const std::vector<Block>& blocks = small.spec.blocks;
   for (size_t b = 0; b < blocks.size(); ++b) {
@@ -155,7 +175,7 @@ void CheckBlocks(const SmallModel& small, DType kv_type, double tolerance) {
           all += probability;
           if (attention->window > 0 && seen + static_cast<uint32_t>(attention->window) <= p) CHECK(probability == 0.0);
         }
-        CHECK((attention->sinks ? all < 1.0 : std::abs(all - 1.0) < 1e-6));
+        CHECK((changes || (attention->sinks ? all < 1.0 : std::abs(all - 1.0) < 1e-6)));
         for (size_t d = 0; d < dim; ++d) {
           CHECK(std::abs(mixed[head * dim + d] - expected[d]) < tolerance * (1.0 + std::abs(expected[d])));
         }
@@ -168,6 +188,34 @@ SKALD_LAW("what a block adds makes the stream, and probabilities of values make 
   CheckBlocks(small, DType::kF32, 2e-5);
   CheckBlocks(small, DType::kBF16, 2e-2);
   CheckBlocks(small, DType::kI8, 5e-2);
+}
+
+SKALD_LAW("heads whose probabilities are changed give what those make of the values", small) {
+  CheckBlocks(small, DType::kF32, 2e-5, /*changes=*/true);
+  CheckBlocks(small, DType::kBF16, 2e-2, /*changes=*/true);
+  CheckBlocks(small, DType::kI8, 5e-2, /*changes=*/true);
+
+  // Of every kind of attention they are twice as much where probabilities are.
+  const RandomModel model(small, 3, DType::kF32);
+  for (const Place& place : model.any().Places()) {
+    if (place.what != "probabilities") continue;
+    CAPTURE(place.name);
+    const std::string mixed = place.name.substr(0, place.name.size() - place.what.size()) + "mixed";
+    const auto twice = [](const HookRows& rows) {
+      for (size_t i = 0; i < rows.rows(); ++i) {
+        for (float& probability : rows.row(i)) probability *= 2.0f;
+      }
+    };
+    Values plain, doubled;
+    Pair(small).Run(model, {.hooks = {Keeper(mixed, plain)}}, 1, {.kv_type = DType::kF32});
+    Pair(small).Run(model, {.hooks = {{place.name, twice}, Keeper(mixed, doubled)}}, 1, {.kv_type = DType::kF32});
+    for (const auto& [where, row] : plain) {
+      const std::vector<float>& there = doubled.at(where);
+      for (size_t i = 0; i < row.size(); ++i) {
+        CHECK(std::abs(there[i] - 2.0f * row[i]) < 1e-4f * (1.0f + std::abs(row[i])));
+      }
+    }
+  }
 }
 
 TEST_CASE("gates, activations and router choices are what the layers compute with") {
@@ -187,6 +235,19 @@ TEST_CASE("gates, activations and router choices are what the layers compute wit
       CHECK(std::ranges::count_if(weights, [](float weight) { return weight != 0.0f; }) == mixture->chosen);
       CHECK(weights[static_cast<size_t>(std::ranges::max_element(scores) - scores.begin())] ==
             *std::ranges::max_element(weights));
+      std::vector<float> sum(static_cast<size_t>(small.spec.model_dim), 0.0f);
+      for (size_t expert = 0; expert < weights.size(); ++expert) {
+        const std::string number = "#" + std::to_string(expert);
+        const auto given = values.find({block + "expert_outputs" + number, 0, p});
+        REQUIRE((given == values.end()) == (weights[expert] == 0.0f));
+        if (given == values.end()) continue;
+        for (size_t i = 0; i < sum.size(); ++i) sum[i] += weights[expert] * given->second[i];
+        CHECK(values.at({block + "expert_activations" + number, 0, p}).size() == static_cast<size_t>(mixture->width));
+      }
+      if (mixture->shared_width > 0) continue;
+      for (size_t i = 0; i < sum.size(); ++i) {
+        CHECK(std::abs(values.at({block + "output", 0, p})[i] - sum[i]) < 1e-5f * (1.0f + std::abs(sum[i])));
+      }
     }
   }
   CHECK(mixtures > 0);
@@ -213,7 +274,8 @@ SKALD_LAW("a change at any place changes its own sequence, from its position on,
     CAPTURE(place.name);
     const auto steer = [](const HookRows& rows) {
       for (size_t i = 0; i < rows.rows(); ++i) {
-        if (rows.sequences[i] == 1 && rows.positions[i] == kPosition) rows.row(i)[0] += 5.0f;
+        if (rows.sequences[i] != 1 || rows.positions[i] != kPosition) continue;
+        rows.row(i)[rows.place.part_cols == 0 ? kPosition : 0] += 5.0f;  // of probabilities that of itself
       }
     };
     const auto steered = pair.Run(model, {.pass_tokens = kPass, .hooks = {{place.name, steer}}});
@@ -245,6 +307,10 @@ TEST_CASE("layers whose output hooks set to zero are layers whose matrices are z
     };
     CHECK(pair.Run(RandomModel(small, 3), {.hooks = {{place, changed}}}) == expected);
   }
+  const auto unheeding = [](const HookRows& rows) {
+    for (size_t i = 0; i < rows.rows(); ++i) std::ranges::fill(rows.row(i), 0.0f);
+  };
+  CHECK(pair.Run(RandomModel(small, 3), {.hooks = {{"block.0.probabilities", unheeding}}}) == expected);
   CHECK(pair.Run(RandomModel(small, 3), {.hooks = {{"block.0.input", quiet}}}) == expected);
 }
 

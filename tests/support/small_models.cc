@@ -72,6 +72,8 @@ RandomModel::~RandomModel() = default;
 
 const ModelWeights& RandomModel::weights() const { return model_->weights(); }
 
+Result<void> RandomModel::CheckPool(const BlockPool& pool) const { return model_->CheckPool(pool); }
+
 Result<Outputs> RandomModel::Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
   return model_->Forward(batch, workspace, options);
 }

@@ -72,6 +72,7 @@ class RandomModel {
   const ModelSpec& spec() const { return small_.spec; }
   const ModelWeights& weights() const;
   const AnyModel& any() const { return *model_; }
+  Result<void> CheckPool(const BlockPool& pool) const;
 
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace,

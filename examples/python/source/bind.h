@@ -31,7 +31,9 @@ void BindState(nb::module_& m);
 void BindAnswers(nb::module_& m);
 void BindFilters(nb::module_& m);
 void BindRequest(nb::module_& m);
+void BindEngineParts(nb::module_& m);
 void BindEngine(nb::module_& m);
+void BindStepEngine(nb::module_& m);
 void BindEncoder(nb::module_& m);
 
 }  // namespace skald::python

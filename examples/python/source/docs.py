@@ -60,7 +60,7 @@ def main():
             continue
         for scope, name, comment in comments(header.read_text()):
             found.setdefault(f"{scope}::{name}" if scope else name, in_python(comment))
-    wanted = {name for source in sources.glob("*.cc") for name in re.findall(r'Doc\("([\w:]+)"\)', source.read_text())}
+    wanted = {name for source in sources.rglob("*.cc") for name in re.findall(r'Doc\("([\w:]+)"\)', source.read_text())}
     if missing := sorted(wanted - found.keys()):
         sys.exit(f"no header documents {', '.join(missing)}")
     lines = [f'{{"{name}", R"doc({found[name]})doc"}},' for name in sorted(wanted)]

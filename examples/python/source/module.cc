@@ -50,6 +50,8 @@ NB_MODULE(_skald, m) {
   python::BindAnswers(m);
   python::BindFilters(m);
   python::BindRequest(m);
+  python::BindEngineParts(m);
   python::BindEngine(m);
+  python::BindStepEngine(m);
   python::BindEncoder(m);
 }

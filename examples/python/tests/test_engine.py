@@ -4,8 +4,11 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -111,6 +114,27 @@ def test_own_drafter_and_policy(opened):
     assert told
 
 
+def test_policies_that_fail(opened, engine, monkeypatch):
+    expected, told = engine.submit(ask(opened, "Woe")).text(), []
+    monkeypatch.setattr(sys, "unraisablehook", lambda failure: told.append(failure.exc_type))
+    for policy, failure in ((lambda standing: 1 / 0, ZeroDivisionError), (lambda standing: "soon", ValueError)):
+        told.clear()
+        with skald.Engine(opened, threads=1, policy=policy) as odd:
+            assert odd.submit(ask(opened, "Woe")).text() == expected
+        assert told and set(told) == {failure}
+
+
+def test_keyboard_interrupt_ends_a_wait(opened, engine):
+    slow = engine.submit(ask(opened, "Woe", max_tokens=400, own_sampler=lambda logits, context: time.sleep(0.05) or 7))
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        slow.text()
+    timer.join()
+    slow.cancel()
+    assert engine.submit(ask(opened, "Woe")).text()
+
+
 def test_json(opened, engine):
     vocabulary = skald.TokenVocabulary(opened.tokenizer)
     schema = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "maximum": 969}},
@@ -159,6 +183,92 @@ def test_own_filter(opened, engine):
 
     with pytest.raises(skald.Error, match="allowed"):
         engine.submit(ask(opened, "Woe", filter=Broken(4))).text()
+
+
+def run(engine):
+    text = {}
+    while engine.has_work:
+        for event in engine.step():
+            text[event.request] = text.get(event.request, "") + event.text
+            assert event.error is None
+    return text
+
+
+def test_stepping_and_suspending(opened, engine):
+    texts = ["And God said", "The king of Babylon", "Woe"]
+    expected = [engine.submit(ask(opened, text, max_tokens=30)).text() for text in texts]
+    first = skald.StepEngine(opened, threads=1, policy=skald.Policy.SHORTEST_FIRST)
+    ids = [first.submit(ask(opened, text, max_tokens=30)) for text in texts]
+    assert first.check(ask(opened, "Woe")) is None and first.has_work and first.stats.waiting == 3
+    begun = dict.fromkeys(ids, "")
+    for _ in range(5):
+        for event in first.step():
+            begun[event.request] += event.text
+    first.pause(ids[0])
+    written = first.suspend()
+    assert isinstance(written, bytes) and not first.has_work
+    second = skald.StepEngine(opened, threads=1)
+    assert second.resume(written) == ids
+    rest = run(second)
+    assert [begun[i] + rest[i] for i in ids] == expected
+    with pytest.raises(skald.Error, match="is there already"):
+        third = skald.StepEngine(opened, threads=1)
+        third.resume(written), third.resume(written)
+    with pytest.raises(skald.Error):
+        second.resume(b"nothing of the kind")
+
+
+def test_what_cannot_be_written_down_is_made_again(opened, engine):
+    expected = engine.submit(ask(opened, "Woe", filter=EvenOnly(opened.model.vocab_size), max_tokens=20)).text()
+    first = skald.StepEngine(opened, threads=1)
+    request = ask(opened, "Woe", filter=EvenOnly(opened.model.vocab_size), max_tokens=20, note="even",
+                  own_sampler=lambda logits, context: context.sample(logits))
+    (number,) = [first.submit(request)]
+    text = "".join(event.text for _ in range(3) for event in first.step())
+    written, second = first.suspend(), skald.StepEngine(opened, threads=1)
+    with pytest.raises(skald.Error, match="make_filter"):
+        second.resume(written)
+    with pytest.raises(skald.Error, match="make_filter raised ZeroDivisionError"):
+        second.resume(written, make_filter=lambda request: 1 / 0)
+
+    def make(request):
+        assert request.note == "even" and request.prompt.tolist()[0] == opened.tokenizer.bos_id
+        return EvenOnly(opened.model.vocab_size)
+
+    second.resume(written, make_filter=make, make_sampler=lambda request: lambda logits, context: context.sample(logits))
+    assert text + run(second)[number] == expected
+
+
+def test_a_loop_suspends(opened, engine):
+    expected = engine.submit(ask(opened, "Woe", max_tokens=60)).text()
+    running = skald.Engine(opened, threads=1)
+    answer = running.submit(ask(opened, "Woe", max_tokens=60))
+    begun = next(iter(answer)).text
+    written = running.stop(skald.StopMode.SUSPEND)
+    begun += "".join(event.text for event in answer)
+    steps = skald.StepEngine(opened, threads=1)
+    steps.resume(written)
+    assert begun + "".join(run(steps).values()) == expected
+
+
+def test_parts_that_do_not_fit(opened, tiny):
+    for engine in (skald.Engine, skald.StepEngine):
+        with pytest.raises(skald.Error, match="Engine: the pool has another layout than the model"):
+            engine(opened, threads=1, pool=skald.BlockPool(tiny))
+    with pytest.raises(skald.Error):
+        opened.draft_head()
+    with pytest.raises(skald.Error):
+        opened.draft_head(eagle="no such folder")
+
+
+def test_swapping(opened, engine):
+    texts = ["And God said", "The king of Babylon", "Woe"]
+    expected = [engine.submit(ask(opened, text, max_tokens=60)).text() for text in texts]
+    pool = skald.BlockPool(opened.model, skald.RuntimeConfig(max_tokens=128, cache_bytes=engine.loop.pool.usage.limit_bytes // 4))
+    small = skald.StepEngine(opened, threads=1, pool=pool, swap=skald.MemoryStore(1 << 26), identity=opened.identity())
+    ids = [small.submit(ask(opened, text, max_tokens=60)) for text in texts]
+    given = run(small)
+    assert [given[i] for i in ids] == expected
 
 
 def test_engines_end_in_any_order(opened):

@@ -65,6 +65,18 @@ def test_threads_as_ranks(family, workspace):
     model = skald.RankedModel(skald.load_model(path, ranks=ranks), ranks)
     cache = skald.KVCache(model.create_pool())
     assert np.array_equal(model.forward(cache, list(range(40)), workspace), expected)
+    seen, places = {}, {}
+
+    def watch(kept):
+        def keep(rows):
+            rows.values[:] *= 1.5  # also what only one rank has
+            kept.setdefault(rows.place.name, []).append(rows.values.copy())
+        return [("block.*", keep)]
+
+    expected = whole.forward(skald.KVCache(whole), list(range(9)), workspace, hooks=watch(seen)).copy()
+    ranked = model.forward(skald.KVCache(cache.pool), list(range(9)), workspace, hooks=watch(places))
+    assert np.array_equal(ranked, expected) and seen.keys() == places.keys()
+    assert all(np.array_equal(a, b) for name in seen for a, b in zip(seen[name], places[name]))
     fork = cache.fork()
     rows = model.forward(skald.Batch().add(cache, [1]).add(fork, [1]), workspace)
     assert np.array_equal(rows[0], rows[1])

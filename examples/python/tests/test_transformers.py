@@ -1,46 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Against transformers on the same checkpoints: hidden states of every layer and attention's probabilities, by hooks."""
+"""Against transformers on the same checkpoints: logits, every layer's stream and attention's probabilities, by hooks."""
 
 import numpy as np
 import pytest
 
 import skald
-from conftest import GOLDEN
-from goldens import tensors
+from goldens import families
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
+import compare_transformers
+
+TABLE = []
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "olmo2"])
-def test_every_layer(family, workspace, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    folder = GOLDEN / family
-    theirs = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
-    ids = tensors(folder / "golden.safetensors")["input_ids"][0]
-    with torch.no_grad():
-        expected = theirs(torch.tensor(ids)[None], output_hidden_states=True, output_attentions=True, use_cache=False)
-    model = skald.load_model(folder, weight_type=skald.DType.F32)
-    streams, probabilities = {}, {}
+@pytest.mark.parametrize("folder", families(), ids=lambda folder: folder.name)
+def test_every_layer(folder):
+    try:
+        found = compare_transformers.compare(folder)
+    except compare_transformers.NotComparable as error:
+        pytest.skip(str(error).splitlines()[0])
+    TABLE.append(compare_transformers.line(folder.name, found))
+    assert found.logits < 1e-3 and found.same_text
+    assert (found.stream or 0) < 2e-3 and (found.probabilities or 0) < 1e-3
 
-    def watch(rows):
-        if rows.place.what == "probabilities":
-            weights = probabilities.setdefault(rows.place.layer, np.zeros((rows.values.shape[1], len(ids), len(ids))))
-            for row, position in enumerate(rows.positions):
-                width = min(rows.values.shape[2], len(ids))
-                weights[:, position, :width] = rows.values[row, :, :width]
-        else:
-            streams.setdefault(rows.place.layer, rows.values.copy())
 
-    cache = skald.KVCache(model, skald.RuntimeConfig(max_tokens=128, kv_type=skald.DType.F32))
-    logits = model.forward(cache, ids, workspace, hooks=[("stream.*", watch), ("block.*.probabilities", watch)])
-    largest = [np.abs(logits - expected.logits[0, -1].numpy()).max()]
-    for layer in range(model.num_layers):  # transformers' last hidden state is after the final norm
-        largest.append(np.abs(streams[layer] - expected.hidden_states[layer][0].numpy()).max())
-    for layer, weights in probabilities.items():
-        largest.append(np.abs(weights - expected.attentions[layer][0].numpy()).max())
-    print(f"\n{family}: logits {largest[0]:.1e}, layers and probabilities {max(largest[1:]):.1e}")
-    assert len(probabilities) == model.num_layers and max(largest) < 2e-3
+def test_table(capsys):
+    with capsys.disabled():
+        print("\nlargest differences from transformers, float32", compare_transformers.HEADER, *TABLE, sep="\n")
 
 
 def test_torch_reads_without_a_copy(tiny, workspace):

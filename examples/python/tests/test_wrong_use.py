@@ -14,6 +14,8 @@ import pytest
 import skald
 from conftest import GOLDEN
 
+CHATS = 10_000
+
 
 def test_arrays_outlive_everything():
     def make():
@@ -186,13 +188,37 @@ def test_fork_of_the_interpreter(model):
     assert process.exitcode == 0
 
 
-def test_ten_thousand_conversations_leak_nothing(tiny, workspace):
-    def rss():
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
+def rss():
+    """Bytes of this process in memory."""
     if not os.path.exists("/proc/self/statm"):
         pytest.skip("needs /proc")
+    gc.collect()
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_ten_thousand_conversations_leak_nothing(opened):
+    """Whole chats; of some a fork that goes on, a turn taken back, and one that is written down."""
+    identity, runtime = opened.identity(), skald.RuntimeConfig(max_tokens=64)
+
+    def talk(count):
+        for i in range(count):
+            chat = skald.Conversation(opened, seed=i, max_tokens=1, runtime=runtime, threads=1)
+            chat.say("A", lambda piece: True)
+            if i % 4 == 0:
+                other = chat.fork()
+                other.say("B")
+                chat.take_back()
+            if i % 16 == 0:
+                other.resume(identity, other.save(identity))
+
+    talk(CHATS // 10)
+    before = rss()
+    talk(CHATS)
+    assert rss() - before < 8 << 20
+
+
+def test_caches_and_forks_leak_nothing(tiny, workspace):
     pool = skald.BlockPool(tiny)
 
     def converse(count):
@@ -203,9 +229,7 @@ def test_ten_thousand_conversations_leak_nothing(tiny, workspace):
             tiny.forward(fork, [skald.sample(logits, skald.SamplerSettings(seed=i), 3).id], workspace)
 
     converse(1000)
-    gc.collect()
     before = rss()
     converse(10_000)
-    gc.collect()
     assert pool.usage.used_bytes == 0
     assert rss() - before < 8 << 20

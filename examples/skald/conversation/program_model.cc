@@ -31,6 +31,11 @@ Result<std::shared_ptr<BlockPool>> ProgramModel::CreatePool(const RuntimeConfig&
   return CreateBlockPool(LayoutOf(model_.spec()), runtime);
 }
 
+Result<void> ProgramModel::Steer(const ControlVector& vector) {
+  SKALD_ASSIGN(hooks_, HooksOf(vector, spec()));
+  return {};
+}
+
 Result<void> ProgramModel::UseAdapter(const std::filesystem::path& path) {
   SKALD_ASSIGN(auto adapter, OpenAdapter(path, model_.spec(), model_.weights().share));
   adapter_ = std::move(adapter);

@@ -43,7 +43,7 @@ class ProgramModel {
   Result<void> UseAdapter(const std::filesystem::path& path);
 
   // From now on the directions are added to the residual stream of every row.
-  void Steer(const ControlVector& vector) { hooks_ = HooksOf(vector, spec()); }
+  Result<void> Steer(const ControlVector& vector);
 
   // From now on all ranks compute, where the weights are rank 0's; other ranks have nothing to call this for. Errors:
   // see RankedModel::Create.
@@ -51,6 +51,10 @@ class ProgramModel {
 
   // Memory for conversations; see CreateBlockPool.
   Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const;
+  // See AnyModel::CheckPool.
+  Result<void> CheckPool(const BlockPool& pool) const {
+    return ranked_ ? ranked_->CheckPool(pool) : model_.CheckPool(pool);
+  }
   // See AnyModel::Forward.
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const;
   // The same with options of the caller's, as an engine computes.

@@ -51,11 +51,14 @@ class RankedModel {
   /// number of ranks loads them. Errors: those of CreateBlockPool, on any rank.
   Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime = {}) const;
 
+  /// Whether the pool is one of CreatePool. Error: kInvalidArgument.
+  Result<void> CheckPool(const BlockPool& pool) const;
+
   /// As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of one pool of CreatePool. A
   /// failure, also of another rank, leaves every cache as it was, but for resume points that gave way to the batch's
-  /// tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. Hooks'
-  /// changes of rows are sent to all ranks; places inside layers, of which ranks have parts, are refused. Further
-  /// error: kInvalidArgument (a cache of another pool, or caches of several).
+  /// tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. Hooks
+  /// see whole rows, also inside layers, of which ranks have parts; their changes are sent to all ranks. Further error:
+  /// kInvalidArgument (a cache of another pool, or caches of several).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;
 
   /// One conversation, as AnyModel::Forward.

@@ -48,8 +48,8 @@ namespace skald {
 class Engine {
  public:
   /// `model`, `workspace` and what `options` refers to must outlive the engine; the workspace is the engine's alone.
-  /// Caches come from `pool`, within whose limit all requests stay. Errors: kInvalidArgument, naming what cannot be;
-  /// kResourceExhausted.
+  /// Caches come from `pool`, within whose limit all requests stay. Errors: kInvalidArgument, naming what cannot be,
+  /// such as a pool of another model; kResourceExhausted.
   static Result<std::unique_ptr<Engine>> Create(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace,
                                                 EngineOptions options = {});
 

@@ -70,15 +70,19 @@ class AnyModel {
   /// the model.
   std::span<const Place> Places() const;
 
+  /// Whether caches of the pool are for this model. Errors: kInvalidArgument for one of another layout;
+  /// kFailedPrecondition for one without bytes.
+  Result<void> CheckPool(const BlockPool& pool) const { return CheckPoolOf(pool, "the pool"); }
+
   /// Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
   /// batch; they live in `workspace` until its next use. It plans a step, executes it and commits it. A failure names
   /// the sequence and leaves every cache as it was, resume points included; only what an executor or a hook throws or
   /// says comes too late for those that gave way to the batch's tokens. A hook may end the step: then the outputs are
   /// stopped(), and caches are left likewise. Errors: those of Step::Plan and Step::Reserve; kInvalidArgument (token id
   /// out of range, cache of another layout, or for an adapter that ForwardOptions::adapters lacks or that is for
-  /// another model, a hook at a place that the model has not), kUnsupported (a hook inside a layer that ranks compute),
-  /// kResourceExhausted (no memory for the activations), kFailedPrecondition (a model or workspace that was moved from,
-  /// a workspace that another call is using, a pool without bytes, an executor or hook that threw or failed).
+  /// another model, a hook at a place that the model has not), kResourceExhausted (no memory for the activations),
+  /// kFailedPrecondition (a model or workspace that was moved from, a workspace that another call is using, a pool
+  /// without bytes, an executor or hook that threw or failed).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;
 
   /// Computes whole texts by a model that sees both ways (SeesBothWays), which keeps nothing of them, and returns the
@@ -154,7 +158,7 @@ class AnyModel {
   /// Refuses to continue texts that must be computed whole.
   Result<void> CheckLooksBack() const;
 
-  Result<void> CheckPool(const BlockPool& pool, const char* whose) const;
+  Result<void> CheckPoolOf(const BlockPool& pool, const char* whose) const;
 
   Result<void> CheckTokens(std::span<const int32_t> tokens) const;
 

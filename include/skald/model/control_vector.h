@@ -36,8 +36,9 @@ struct ControlVector {
 Result<ControlVector> LoadControlVector(const std::filesystem::path& path, const ModelSpec& spec);
 
 /// Returns the hooks by which Forward adds the directions to every row, to the stream after each layer that has one.
-/// They hold the directions. `vector` is of a model with this spec.
-std::vector<Hook> HooksOf(const ControlVector& vector, const ModelSpec& spec);
+/// They hold the directions. Errors: kInvalidArgument for a direction of a layer that the model has not, or of another
+/// width than its rows have.
+Result<std::vector<Hook>> HooksOf(const ControlVector& vector, const ModelSpec& spec);
 
 }  // namespace skald
 

@@ -31,6 +31,7 @@ enum class PlaceRows : uint8_t {
   kTokens,     ///< one for each token
   kLogits,     ///< one for each token that wants logits
   kSequences,  ///< one for each sequence, after its last token of the pass
+  kChoices,    ///< one for each token and expert that it chose, some experts at a time (HookRows::experts)
 };
 
 /// A place of a model. Its values are rows of `parts` parts, of `part_cols` floats each.
@@ -40,11 +41,10 @@ struct Place {
   size_t block;           ///< that it is in, or that reads the stream next; the number of blocks: the head
   size_t layer;           ///< that checkpoints count the block to; the number of layers: the head
   size_t parts;           ///< heads or experts, side by side in a row; 1 without
-  size_t part_cols;       ///< floats of each; 0: one for each position, up to the last row's own
+  size_t part_cols;       ///< floats of each; 0: one for each position, up to the last that the last row sees
   bool may_change;        ///< else what is written to its rows goes nowhere
-  /// Made by the layer itself. Ranks compute layers in parts, so several refuse these places.
-  bool inside_layer;
-  PlaceRows rows;  ///< what a row is
+  bool inside_layer;      ///< made by the layer itself; of several ranks each has a part, and hooks see the whole
+  PlaceRows rows;         ///< what a row is
 
   /// Floats of a row, where rows see so many positions.
   size_t cols(size_t positions) const { return parts * (part_cols == 0 ? positions : part_cols); }
@@ -53,13 +53,15 @@ struct Place {
 /// Rows of a pass at a place. Valid during the call that gets it.
 class HookRows {
  public:
-  /// Made by Forward. `tokens`, `positions` and `sequences` have an element for each row.
+  /// Made by Forward. `tokens`, `positions` and `sequences` have an element for each row, and `experts`, if it has any.
   HookRows(const Place& where, std::span<const int32_t> row_tokens, std::span<const uint32_t> row_positions,
-           std::span<const uint32_t> row_sequences, float* values, size_t row_cols, size_t row_stride)
+           std::span<const uint32_t> row_sequences, std::span<const uint32_t> row_experts, float* values,
+           size_t row_cols, size_t row_stride)
       : place(where),
         tokens(row_tokens),
         positions(row_positions),
         sequences(row_sequences),
+        experts(row_experts),
         data(values),
         cols(row_cols),
         stride(row_stride) {}
@@ -68,6 +70,7 @@ class HookRows {
   const std::span<const int32_t> tokens;      ///< [rows]; of states the last one of each sequence
   const std::span<const uint32_t> positions;  ///< [rows], within the sequence
   const std::span<const uint32_t> sequences;  ///< [rows], index in the batch
+  const std::span<const uint32_t> experts;    ///< [rows], whose row it is, of PlaceRows::kChoices; else empty
   float* const data;                          ///< the first row; what is written here is what the model goes on with
   const size_t cols;                          ///< floats of a row: place.parts times those of a part
   const size_t stride;                        ///< floats from one row to the next

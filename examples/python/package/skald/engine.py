@@ -94,9 +94,10 @@ class Engine:
         """Counts as of the last step."""
         return self.loop.stats
 
-    def stop(self, mode: _skald.StopMode = _skald.StopMode.FINISH) -> None:
-        """Takes no more requests, and returns when the thread has ended."""
-        self.loop.stop(mode)
+    def stop(self, mode: _skald.StopMode = _skald.StopMode.FINISH) -> bytes:
+        """Takes no more requests, and returns when the thread has ended: with StopMode.SUSPEND what `StepEngine.resume`
+        takes, else nothing."""
+        return self.loop.stop(mode)
 
     def __enter__(self) -> Engine:
         return self

@@ -31,33 +31,8 @@ inline std::vector<char> PlacesOf(std::span<const Hook> hooks) {
   return names;
 }
 
-// Rank 0's. Where one ends the step or throws, the others get nothing, so that none waits for it.
-inline std::vector<Hook> ShownToAll(std::span<const Hook> hooks, const CommunicatorRef& ranks) {
-  struct Message {
-    const CommunicatorRef& ranks;
-    std::vector<std::byte> bytes;
-
-    // An error is the next exchange's, too.
-    ~Message() { static_cast<void>(ranks.Broadcast(bytes)); }
-  };
-  std::vector<Hook> shown;
-  for (const Hook& hook : hooks) {
-    if (!hook.call) {
-      shown.push_back(hook);
-      continue;
-    }
-    shown.push_back({hook.place, [call = hook.call, &ranks](HookRows& rows) {
-                       Message message = {ranks, {}};
-                       call(rows);
-                       if (rows.stops() || !rows.status()) return;
-                       const auto values = std::as_bytes(rows.values());
-                       message.bytes.assign(values.begin(), values.end());
-                     }});
-  }
-  return shown;
-}
-
-// The exchanges of a step that rank 0 may end at any place, as its hooks do: a Communicator of another rank.
+// The exchanges of a step that rank 0 may end at any place, as its hooks do: a Communicator of one rank. Once the step
+// has ended, no rank waits for another.
 class HookedRanks {
  public:
   explicit HookedRanks(const CommunicatorRef& ranks) : ranks_(ranks) {}
@@ -68,6 +43,25 @@ class HookedRanks {
   }
   Result<void> Broadcast(std::vector<std::byte>& bytes) { return has_ended_ ? Ended() : ranks_.Broadcast(bytes); }
   Result<void> Wait() { return has_ended_ ? Ended() : ranks_.Wait(); }
+
+  // Rank 0's hooks, whose rows go to the others. Where one ends the step or throws, those get nothing.
+  std::vector<Hook> ShownToAll(std::span<const Hook> hooks) {
+    std::vector<Hook> shown;
+    for (const Hook& hook : hooks) {
+      if (!hook.call) {
+        shown.push_back(hook);
+        continue;
+      }
+      shown.push_back({hook.place, [call = hook.call, this](HookRows& rows) {
+                         Message message = {*this, {}};
+                         call(rows);
+                         if (rows.stops() || !rows.status()) return;
+                         const auto values = std::as_bytes(rows.values());
+                         message.bytes.assign(values.begin(), values.end());
+                       }});
+    }
+    return shown;
+  }
 
   // Hooks at the places of rank 0's, which take what those made of the rows. Rank 0 gives the names.
   std::vector<Hook> HooksAt(std::span<const char> places) {
@@ -81,6 +75,17 @@ class HookedRanks {
   }
 
  private:
+  // The rows of a hook of rank 0, told to the others when that has returned; none, unless they are given.
+  struct Message {
+    HookedRanks& all;
+    std::vector<std::byte> bytes;
+
+    ~Message() {
+      static_cast<void>(all.Broadcast(bytes));  // an error is the next exchange's, too
+      all.has_ended_ = bytes.empty();
+    }
+  };
+
   static Result<void> Ended() { return Fail(ErrorCode::kFailedPrecondition, "rank 0 has ended the step"); }
 
   void Take(HookRows& rows) {

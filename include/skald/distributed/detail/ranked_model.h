@@ -69,8 +69,10 @@ SKALD_INLINE Result<Outputs> RankedModel::Forward(const Batch& batch, Workspace&
     }
     SKALD_TRY(lead_->Give(internal::BytesOf(order)));
     ForwardOptions own = options;
-    own.ranks = &lead_->ranks();
-    own.hooks = internal::ShownToAll(options.hooks, lead_->ranks());
+    internal::HookedRanks hooked(lead_->ranks());
+    const CommunicatorRef ranks(hooked);
+    own.ranks = &ranks;
+    own.hooks = hooked.ShownToAll(options.hooks);
     auto outputs = model_->Execute(step.plan(), order.tokens, pool, workspace, own);
     if (outputs && !outputs->stopped()) step.Commit();
     return outputs;
@@ -87,6 +89,11 @@ SKALD_INLINE Result<std::span<const float>> RankedModel::Forward(KVCache& cache,
 
 SKALD_INLINE RankedModel::RankedModel(const AnyModel& model, std::shared_ptr<internal::RankLead> lead)
     : model_(&model), lead_(std::move(lead)), next_pool_(std::make_unique<uint64_t>(0)) {}
+
+SKALD_INLINE Result<void> RankedModel::CheckPool(const BlockPool& pool) const {
+  if (PeersOf(pool) != nullptr) return {};
+  return Fail(ErrorCode::kInvalidArgument, "the pool is none that the ranks have (CreatePool)");
+}
 
 SKALD_INLINE const internal::RankPool* RankedModel::PeersOf(const BlockPool& pool) const {
   const auto* const peers = dynamic_cast<const internal::RankPool*>(pool.peers().get());

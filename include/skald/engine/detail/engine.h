@@ -29,6 +29,7 @@ SKALD_INLINE Result<std::unique_ptr<Engine>> Engine::Create(ModelRef model, std:
                                                             Workspace& workspace, EngineOptions options) {
   return NoThrow("Engine::Create", [&]() -> Result<std::unique_ptr<Engine>> {
     SKALD_TRY(CheckOptions(pool, options));
+    if (auto fits = model.CheckPool(*pool); !fits) return Annotate("Engine", fits);
     return std::unique_ptr<Engine>(new Engine(model, std::move(pool), workspace, std::move(options)));
   });
 }

@@ -6,6 +6,8 @@
 #define SKALD_LAYERS_RUN_PLACE_WATCHER_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "skald/layers/run/rows.h"
@@ -26,6 +28,10 @@ class PlaceWatcher {
   /// Shows those of `rows` rows from `first` on, of one sequence, with so many columns for each part: for places that
   /// do not know before how many those are.
   virtual void ShowSome(std::string_view place, Rows values, size_t first, size_t rows, size_t part_cols) = 0;
+
+  /// Shows rows of experts: row i is of row rows[i] of the pass and of expert experts[i].
+  virtual void ShowChoices(std::string_view place, Rows values, std::span<const uint32_t> rows,
+                           std::span<const uint32_t> experts) = 0;
 };
 
 }  // namespace skald

@@ -114,10 +114,14 @@ concept KeepsItsInput = Layer<L> && requires(const L& layer) {
 
 /// A place inside a layer. Its values are rows of the pass, [rows, parts * part_cols].
 struct LayerPlace {
-  std::string_view name;   ///< alive for good
-  size_t part_cols;        ///< floats of a part; 0: one for each position (PlaceWatcher::ShowSome)
-  size_t parts = 1;        ///< heads, say, side by side in a row
-  bool may_change = true;  ///< whether Run goes on with what comes back
+  /// As part_cols: as many as a row of the model has.
+  static constexpr size_t kModelDim = static_cast<size_t>(-1);
+
+  std::string_view name;    ///< alive for good
+  size_t part_cols;         ///< floats of a part; 0: one for each position (PlaceWatcher::ShowSome)
+  size_t parts = 1;         ///< heads, say, side by side in a row
+  bool may_change = true;   ///< whether Run goes on with what comes back
+  bool of_choices = false;  ///< rows are those of experts, each of the rows that chose it (PlaceWatcher::ShowChoices)
 };
 template <class L>
 concept HasPlaces = Layer<L> && requires(const L& layer) {

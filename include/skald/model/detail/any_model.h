@@ -58,7 +58,7 @@ SKALD_INLINE AnyModel::AnyModel(std::string name, ModelWeights weights, const st
     }
   }
   ListMatrices();
-  tables_->places = ModelPlaces(weights_.spec);
+  tables_->places = ModelPlaces(weights_.spec, weights_.share.ranks);
 }
 
 SKALD_INLINE AnyModel::AnyModel(AnyModel&&) noexcept = default;
@@ -141,7 +141,7 @@ SKALD_INLINE Result<Outputs> AnyModel::Execute(const StepPlan& plan, std::span<c
     Outputs outputs;
     const auto pass = NoThrow("Execute", [&]() -> Result<std::unique_ptr<ForwardPass>> {
       SKALD_TRY(CheckLooksBack());
-      SKALD_TRY(CheckPool(pool, "the pool"));
+      SKALD_TRY(CheckPool(pool));
       SKALD_TRY(CheckStepPlan(plan, pool));
       SKALD_TRY(CheckPasses(plan, options.pass_tokens));
       SKALD_ASSIGN(auto runs, SplitTokens(plan, tokens));
@@ -232,7 +232,8 @@ SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(
     const StepPlan& plan, std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools,
     Workspace& workspace, const ForwardOptions& options, TypesOfTokens types) const {
   SKALD_ASSIGN(const auto adapters, AdaptersOf(plan, options.adapters));
-  SKALD_ASSIGN(auto watched, WatchedPlaces::Find(tables_->places, options.hooks, weights_.share.ranks));
+  SKALD_ASSIGN(auto watched,
+               WatchedPlaces::Find(tables_->places, options.hooks, weights_.share.ranks > 1 ? options.ranks : nullptr));
   return std::make_unique<ForwardPass>(weights_, *tables_, plan, std::move(tokens), pools, workspace, options, adapters,
                                        std::move(watched), types);
 }
@@ -305,13 +306,13 @@ SKALD_INLINE Result<void> AnyModel::Check(const Batch& batch) const {
   SKALD_TRY(CheckLooksBack());
   for (size_t i = 0; i < batch.requests().size(); ++i) {
     const StepRequest& request = batch.requests()[i];
-    if (auto valid = CheckPool(*request.cache->pool(), "its cache"); !valid) return OfSequence(i, valid);
+    if (auto valid = CheckPoolOf(*request.cache->pool(), "its cache"); !valid) return OfSequence(i, valid);
     if (auto valid = CheckTokens(request.tokens); !valid) return OfSequence(i, valid);
   }
   return {};
 }
 
-SKALD_INLINE Result<void> AnyModel::CheckPool(const BlockPool& pool, const char* whose) const {
+SKALD_INLINE Result<void> AnyModel::CheckPoolOf(const BlockPool& pool, const char* whose) const {
   if (tables_->RotationsOf(pool) == nullptr) {
     return Fail(ErrorCode::kInvalidArgument,
                 std::string(whose) + " has another layout than the model " + name_ + " needs; make it for that model");

@@ -98,7 +98,15 @@ SKALD_INLINE Result<ControlVector> LoadControlVector(const std::filesystem::path
   return vector;
 }
 
-SKALD_INLINE std::vector<Hook> HooksOf(const ControlVector& vector, const ModelSpec& spec) {
+SKALD_INLINE Result<std::vector<Hook>> HooksOf(const ControlVector& vector, const ModelSpec& spec) {
+  const size_t layers = NumLayers(spec), dim = static_cast<size_t>(spec.model_dim);
+  for (size_t layer = 0; layer < vector.directions.size(); ++layer) {
+    const size_t floats = vector.directions[layer].size();
+    if (floats == 0 || (floats == dim && layer < layers)) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({"the control vector has ", std::to_string(floats), " floats for layer ", std::to_string(layer),
+                        "; the model has ", std::to_string(layers), " layers and rows of ", std::to_string(dim)}));
+  }
   std::vector<Hook> hooks;
   for (size_t b = 0; b < spec.blocks.size(); ++b) {
     const size_t layer = spec.blocks[b].number;

@@ -145,7 +145,8 @@ class ForwardPass {
       logits += wanted_.logit_rows.size() * head_.vocab_size();
       hidden += wanted_.hidden_rows.size() * model_dim();
     }
-    return watched_ != nullptr && !watched_->status() ? watched_->status() : ops_.status();
+    if (watched_ != nullptr && !watched_->status()) return watched_->status();
+    return stopped() ? Result<void>() : ops_.status();
   }
 
   // Whether a hook has ended the step.

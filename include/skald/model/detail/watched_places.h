@@ -14,31 +14,34 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/place_watcher.h"
 #include "skald/layers/run/rows.h"
 #include "skald/model/detail/model_places.h"
+#include "skald/model/detail/rank_places.h"
 #include "skald/model/hooks.h"
 
 namespace skald {
 
 class WatchedPlaces final : public PlaceWatcher {
  public:
-  // Returns null without hooks. `places` and `hooks` must outlive the result. `ranks` compute the model.
+  // Returns null without hooks. All that is referred to must outlive the result. `ranks` compute the model, each a part
+  // of its layers; null for one that is whole.
   static Result<std::unique_ptr<WatchedPlaces>> Find(const ModelPlaces& places, std::span<const Hook> hooks,
-                                                     size_t ranks) {
+                                                     const CommunicatorRef* ranks) {
     if (hooks.empty()) return nullptr;
-    auto watched = std::make_unique<WatchedPlaces>(places);
+    auto watched = std::make_unique<WatchedPlaces>(places, ranks);
     for (const Hook& hook : hooks) {
-      if (auto found = watched->AddHook(hook, ranks); !found) return Failure(found.error());
+      if (auto found = watched->AddHook(hook); !found) return Failure(found.error());
     }
     std::ranges::stable_sort(watched->hooks_, {}, &Found::place);
     return watched;
   }
 
-  explicit WatchedPlaces(const ModelPlaces& places) : places_(places) {}
+  WatchedPlaces(const ModelPlaces& places, const CommunicatorRef* ranks) : places_(places), ranks_(ranks) {}
 
   // The rows that are shown from now on, which must stay where they are.
   void BeginPass(const PassRows& rows) { rows_ = &rows; }
@@ -56,8 +59,8 @@ class WatchedPlaces final : public PlaceWatcher {
     if (Has(place)) Call(place, *rows_, 0, rows_->size(), values, all()[place].part_cols);
   }
 
-  // Shows those rows of the pass whose numbers are listed.
-  void ShowRows(size_t place, std::span<const uint32_t> numbers, Rows values) {
+  // Shows those rows of the pass whose numbers are listed, of these experts if there are any.
+  void ShowRows(size_t place, std::span<const uint32_t> numbers, Rows values, std::span<const uint32_t> experts = {}) {
     if (!Has(place) || numbers.empty()) return;
     PassRows some;
     for (const uint32_t row : numbers) {
@@ -65,7 +68,7 @@ class WatchedPlaces final : public PlaceWatcher {
       some.positions.push_back(rows_->positions[row]);
       some.sequences.push_back(rows_->sequences[row]);
     }
-    Call(place, some, 0, some.size(), values, all()[place].part_cols);
+    Call(place, some, 0, some.size(), values, all()[place].part_cols, experts);
   }
 
   // Returns the watcher of what a layer shows itself, until the next call; null if no hook is at any of that.
@@ -79,6 +82,10 @@ class WatchedPlaces final : public PlaceWatcher {
   void Show(std::string_view what, Rows values) override { ShowAll(PlaceInLayer(what), values); }
   void ShowSome(std::string_view what, Rows values, size_t first, size_t rows, size_t part_cols) override {
     if (const size_t place = PlaceInLayer(what); Has(place)) Call(place, *rows_, first, rows, values, part_cols);
+  }
+  void ShowChoices(std::string_view what, Rows values, std::span<const uint32_t> rows,
+                   std::span<const uint32_t> experts) override {
+    ShowRows(PlaceInLayer(what), rows, values, experts);
   }
 
  private:
@@ -97,30 +104,38 @@ class WatchedPlaces final : public PlaceWatcher {
     return ModelPlaces::kNone;
   }
 
-  void Call(size_t place, const PassRows& of, size_t first, size_t count, Rows values, size_t part_cols) {
+  // Calls the hooks at a place, and of a layer of which ranks have parts, those of all ranks at once.
+  void Call(size_t place, const PassRows& of, size_t first, size_t count, Rows values, size_t part_cols,
+            std::span<const uint32_t> experts = {}) {
+    const Place& where = all()[place];
+    if (ranks_ == nullptr || !where.inside_layer) return CallHere(place, of, first, count, values, part_cols, experts);
+    if (!goes_on()) return;  // no rank waits for the others any more
+    WholeRows whole(*ranks_, places_.parts(place), where.part_cols == 0 ? part_cols : 1);
+    status_ = whole.Join(values, count, where.parts * part_cols);
+    if (!status_) return;
+    CallHere(place, of, first, count, whole.rows(), part_cols, experts);
+    whole.Cut(values, count);
+  }
+
+  void CallHere(size_t place, const PassRows& of, size_t first, size_t count, Rows values, size_t part_cols,
+                std::span<const uint32_t> experts) {
     const Place& where = all()[place];
     const size_t cols = where.parts * part_cols;
     auto found = std::ranges::lower_bound(hooks_, place, {}, &Found::place);
     for (; found != hooks_.end() && found->place == place && goes_on(); ++found) {
       HookRows rows(where, std::span(of.tokens).subspan(first, count), std::span(of.positions).subspan(first, count),
-                    std::span(of.sequences).subspan(first, count), values.data, cols, values.stride);
+                    std::span(of.sequences).subspan(first, count), experts, values.data, cols, values.stride);
       found->hook->call(rows);
       stops_ = rows.stops();
       status_ = rows.status();
     }
   }
 
-  Result<void> AddHook(const Hook& hook, size_t ranks) {
+  Result<void> AddHook(const Hook& hook) {
     if (!hook.call) return Fail(ErrorCode::kInvalidArgument, "the hook at " + QuotedName(hook.place) + " does nothing");
     const size_t before = hooks_.size();
     for (size_t i = 0; i < all().size(); ++i) {
-      if (!Matches(hook.place, all()[i].name)) continue;
-      if (ranks > 1 && all()[i].inside_layer) {
-        return Fail(ErrorCode::kUnsupported, Concat({all()[i].name,
-                                                     " is inside a layer, of which each of several ranks"
-                                                     " computes a part; watch it in one process"}));
-      }
-      hooks_.push_back({i, &hook});
+      if (Matches(hook.place, all()[i].name)) hooks_.push_back({i, &hook});
     }
     if (hooks_.size() > before) return {};
     return Fail(ErrorCode::kInvalidArgument,
@@ -161,7 +176,8 @@ class WatchedPlaces final : public PlaceWatcher {
   }
 
   const ModelPlaces& places_;
-  std::vector<Found> hooks_;  // ascending places
+  const CommunicatorRef* const ranks_;  // null: the model is whole
+  std::vector<Found> hooks_;            // ascending places
   const PassRows* rows_ = nullptr;
   ModelPlaces::OfLayer layer_ = {};
   bool stops_ = false;

@@ -70,7 +70,7 @@ SKALD_INLINE std::vector<LayerPlace> Attention::Places() const {
   places.push_back({"queries", head, q});
   if (!shares()) places.push_back({"keys", head, kv});
   if (!shares()) places.push_back({"values", head, kv});
-  if (!both_ways) places.push_back({internal::kProbabilities, 0, q, /*may_change=*/false});
+  places.push_back({internal::kProbabilities, 0, q});
   places.push_back({"mixed", head, q});
   return places;
 }
@@ -215,8 +215,8 @@ SKALD_INLINE void Attention::Attend(const Weights& weights, const LayerRun& run,
                               .bias_reach = run.cache.bias_reach,
                               .unit_begin = 0,
                               .unit_end = 0};
-  if (!both_ways) internal::ShowProbabilities(run, args);
   run.ops.Attention(run.cache.kv_type, args, run.rows.visible_tokens);
+  internal::ShowProbabilities(run, args);
 }
 
 }  // namespace skald

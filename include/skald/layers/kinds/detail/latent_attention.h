@@ -53,7 +53,7 @@ SKALD_INLINE auto LatentAttention::ScratchFloats(size_t rows, size_t /*model_dim
 SKALD_INLINE std::vector<LayerPlace> LatentAttention::Places() const {
   return {{"queries", key_dim(), head_count()},
           {"keys", key_dim()},
-          {internal::kProbabilities, 0, head_count(), /*may_change=*/false},
+          {internal::kProbabilities, 0, head_count()},
           {"mixed", static_cast<size_t>(value_dim), head_count()}};
 }
 
@@ -154,8 +154,8 @@ SKALD_INLINE void LatentAttention::Attend(const LayerRun& run, Rows queries, Row
                               .softcap = 0.0f,
                               .unit_begin = 0,
                               .unit_end = 0};
-  internal::ShowProbabilities(run, args);
   run.ops.Attention(run.cache.kv_type, args, run.rows.visible_tokens);
+  internal::ShowProbabilities(run, args);
 }
 
 }  // namespace skald

@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -135,6 +137,20 @@ class ExpertsRun {
     return expert;
   }
 
+  // Shows rows of a group at a place, each with its expert.
+  void Watch(std::string_view place, const Group& group, Rows values) const {
+    if (!run_.IsWatched(place)) return;
+    std::vector<uint32_t> numbers, experts;
+    for (size_t i = 0; i < group.size; ++i) {
+      for (size_t row = 0; row < rows(); ++row) {
+        if (Share(row, group.experts[i]) == 0.0f) continue;
+        numbers.push_back(static_cast<uint32_t>(row));
+        experts.push_back(static_cast<uint32_t>(group.experts[i]));
+      }
+    }
+    run_.watcher->ShowChoices(place, values, numbers, experts);
+  }
+
   // Returns what the experts of a group make of their rows, as wide as those.
   const float* ComputeGroup(const Group& group) const {
     const size_t rows = group.ends[group.size], hidden = static_cast<size_t>(layer_.width);
@@ -155,7 +171,9 @@ class ExpertsRun {
       multiply(up, input, between);
       run_.ops.Activate(layer_.activation, between.data, rows * hidden);
     }
+    Watch("expert_activations", group, between);
     multiply(down, between, outputs);
+    Watch("expert_outputs", group, outputs);
     return outputs.data;
   }
 
@@ -163,14 +181,22 @@ class ExpertsRun {
   const float* ComputeShared() const {
     const Matrix &up = weights_.shared_gate_up, &down = weights_.shared_down;
     const Rows between = {scratch_.gate_up, up.outputs()}, outputs = {scratch_.outputs, down.outputs()};
-    if (layer_.gated) {
+    if (layer_.gated && run_.watcher == nullptr) {  // values may stay in registers
       run_.ops.FeedForward(layer_.activation, up, {}, down, {}, run_.input, rows(), between.data, scratch_.gated,
                            outputs);
-    } else {
-      run_.ops.MatMul(up, run_.input, rows(), {}, between);
-      run_.ops.Activate(layer_.activation, between.data, rows() * up.outputs());
-      run_.ops.MatMul(down, between, rows(), {}, outputs);
+      return outputs.data;
     }
+    run_.ops.MatMul(up, run_.input, rows(), {}, between);
+    Rows activations = between;
+    if (layer_.gated) {
+      activations = {scratch_.gated, up.outputs() / 2};
+      run_.ops.Gate(layer_.activation, between.data, rows(), activations.stride, activations.data);
+    } else {
+      run_.ops.Activate(layer_.activation, between.data, rows() * up.outputs());
+    }
+    run_.Watch("shared_activations", activations);
+    run_.ops.MatMul(down, activations, rows(), {}, outputs);
+    run_.Watch("shared_outputs", outputs);
     return outputs.data;
   }
 
@@ -242,7 +268,17 @@ SKALD_INLINE auto MixtureOfExperts::ScratchFloats(size_t rows, size_t model_dim)
 
 SKALD_INLINE std::vector<LayerPlace> MixtureOfExperts::Places() const {
   const auto count = static_cast<size_t>(experts);
-  return {{"router_scores", 1, count}, {"expert_weights", 1, count}};
+  const auto dim = latent_dim > 0 ? static_cast<size_t>(latent_dim) : LayerPlace::kModelDim;
+  std::vector<LayerPlace> places = {
+      {"router_scores", 1, count},
+      {"expert_weights", 1, count},
+      {.name = "expert_activations", .part_cols = static_cast<size_t>(width), .of_choices = true},
+      {.name = "expert_outputs", .part_cols = dim, .of_choices = true},
+  };
+  if (shared_width == 0) return places;
+  places.push_back({"shared_activations", static_cast<size_t>(shared_width)});
+  places.push_back({"shared_outputs", LayerPlace::kModelDim});
+  return places;
 }
 
 SKALD_INLINE void MixtureOfExperts::Run(const Weights& weights, const LayerRun& run) const {
