@@ -3,9 +3,11 @@
 """Gathers the comments of the public headers, which are the docstrings of the Python module.
 
 usage: docs.py OUTPUT INCLUDE_FOLDER SOURCE_FOLDER
+       docs.py --unbound INCLUDE_FOLDER SOURCE_FOLDER [ROOM...]
 
 Writes one line {"Class::Member", "text"} for each name that the sources ask for by Doc("Class::Member"), sorted, and
-fails for one that no header documents. Overloads share the first comment.
+fails for one that no header documents. Overloads share the first comment. With --unbound it lists instead, header by
+header, the documented names of rooms (all, unless some are named) that no source mentions.
 """
 import pathlib
 import re
@@ -52,12 +54,26 @@ def in_python(comment):
     return re.sub(r"\bk([A-Z]\w+)\b", upper, comment)
 
 
+def public_headers(folder):
+    return [header for header in sorted(folder.rglob("*.h"))
+            if not {"detail", "kernels", "compiled"} & set(header.relative_to(folder).parts)]
+
+
+def list_unbound(folder, sources, rooms):
+    words = set(re.findall(r"\w+", " ".join(source.read_text() for source in sources.rglob("*.cc"))))
+    for header in public_headers(folder):
+        path = header.relative_to(folder)
+        names = [f"{scope}::{name}" if scope else name for scope, name, _ in comments(header.read_text()) if name not in words]
+        if names and (not rooms or path.parts[0] in rooms):
+            print(f"{path}: {' '.join(dict.fromkeys(names))}")
+
+
 def main():
+    if sys.argv[1:2] == ["--unbound"]:
+        return list_unbound(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4:])
     output, folder, sources = map(pathlib.Path, sys.argv[1:])
     found = {}
-    for header in sorted(folder.rglob("*.h")):
-        if {"detail", "kernels", "compiled"} & set(header.relative_to(folder).parts):
-            continue
+    for header in public_headers(folder):
         for scope, name, comment in comments(header.read_text()):
             found.setdefault(f"{scope}::{name}" if scope else name, in_python(comment))
     wanted = {name for source in sources.rglob("*.cc") for name in re.findall(r'Doc\("([\w:]+)"\)', source.read_text())}

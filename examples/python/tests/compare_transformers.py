@@ -6,7 +6,8 @@ usage: compare_transformers.py [MODEL...]
 
 For the tiny checkpoints of all families in tests/golden, and for each MODEL, a folder or a GGUF file: the logits of a
 prompt, the residual stream before every layer and after the last norm, attention's probabilities, and whether the text
-that follows at temperature 0 is the same. Everything is float32.
+that follows at temperature 0 is the same. Everything is float32. Differences of the stream, whose values grow with the
+layers, are relative to the largest value of the layer.
 """
 import dataclasses
 import os
@@ -22,6 +23,8 @@ import skald
 from goldens import families, tensors
 
 WRITTEN = 24  # tokens that are written
+# Others than their authors' (tests/golden/data/README.md): test_goldens.py compares with those.
+ELSEWHERE = {"recurrent_gemma": "transformers does not keep to its authors' window"}
 
 
 class NotComparable(Exception):
@@ -40,8 +43,9 @@ class Differences:
 
 def prompt_of(path):
     golden = path / "golden.safetensors"
-    if golden.exists():
-        return tensors(golden)["input_ids"][0]
+    recorded = tensors(golden) if golden.exists() else {}
+    if "input_ids" in recorded:
+        return recorded["input_ids"][0]
     return skald.open_model(path).tokenizer.encode("In the beginning God created the heaven and the earth.", add_special=True)
 
 
@@ -98,15 +102,26 @@ class Ours:
             whole[:, position, : values.shape[2]] = values[row]
 
 
-def largest(pairs):
-    return max((float(np.abs(ours - theirs.float().numpy()).max()) for ours, theirs in pairs), default=None)
+def largest(pairs, is_relative=False):
+    """The largest difference; a relative one is divided by the largest value beside it, if that is above 1."""
+    found = None
+    for ours, theirs in pairs:
+        theirs = theirs.float().numpy()
+        scale = max(1.0, float(np.abs(theirs).max())) if is_relative else 1.0
+        found = max(found or 0.0, float(np.abs(ours - theirs).max()) / scale)
+    return found
 
 
 def compare(path):
     """Returns the Differences of one model. Raises NotComparable."""
     path = pathlib.Path(path)
-    ids = prompt_of(path)
-    expected, written = run_theirs(load_theirs(path), ids)
+    if path.name in ELSEWHERE:
+        raise NotComparable(ELSEWHERE[path.name])
+    ids, model = prompt_of(path), load_theirs(path)
+    try:
+        expected, written = run_theirs(model, ids)
+    except RuntimeError as error:  # a kernel of theirs that needs larger sizes
+        raise NotComparable(f"RuntimeError: {error}") from error
     ours = Ours(path, ids)
     streams, theirs = [(ours.last, expected.hidden_states[-1][0])], list(expected.hidden_states[:-1])
     if np.abs(ours.streams[0] - theirs[0][0].numpy()).max() > 1e-2:  # Mamba's are those after each layer
@@ -118,7 +133,7 @@ def compare(path):
     probabilities = []
     if len(attentions) == len(ours.probabilities):
         probabilities = [(whole, theirs[0]) for whole, theirs in zip(ours.probabilities.values(), attentions)]
-    return Differences(largest([(ours.logits, expected.logits[0])]), largest(streams), largest(probabilities),
+    return Differences(largest([(ours.logits, expected.logits[0])]), largest(streams, is_relative=True), largest(probabilities),
                        ours.written == written)
 
 
