@@ -101,7 +101,7 @@ void ForEachPartitioning(DType type, Check check) {
 }
 
 TEST_CASE("inputs that ranks have by columns give what one process computes") {
-  std::vector<DType> types = kQuantisedTypes;
+  std::vector<DType> types = kCodedTypes;
   types.push_back(DType::kBF16);
   types.push_back(DType::kF32);
   for (const DType type : types) {

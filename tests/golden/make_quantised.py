@@ -21,6 +21,9 @@ from safetensors.torch import save_file
 VOCABULARY, PROMPT = 64, 10
 SIZES = dict(vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, head_dim=16, max_position_embeddings=64, tie_word_embeddings=False)
+TERNARY = dict(SIZES, intermediate_size=256, hidden_act="relu2")  # of which blocks of 256 hold some, and not others
+CHUNKED = dict(SIZES, num_local_experts=3, num_experts_per_tok=1, intermediate_size=32, intermediate_size_mlp=64,
+               interleave_moe_layer_step=2, attention_chunk_size=16, moe_layers=[1], pad_token_id=None)
 EXPERTS = dict(SIZES, num_hidden_layers=1, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=40,
                norm_topk_prob=True)
 
@@ -57,6 +60,71 @@ class Fp8:
         if self.config.get("activation_scheme") == "static":
             tensors["activation_scale"] = torch.tensor(0.02)
         return tensors, codes.float() * spread
+
+
+class StackedFp8:
+    """Blocks of all experts in one tensor, as transformers has them in memory; other modules as Fp8."""
+
+    stacks = True
+
+    def __init__(self, block, config):
+        self.plain, self.config = Fp8(block, torch.float32, "weight_scale_inv", config), config
+
+    def __call__(self, name, weight):
+        if weight.dim() == 2:
+            return self.plain(name, weight)
+        parts = [self.plain(name, expert) for expert in weight]
+        tensors = {"": torch.stack([part["weight"] for part, _ in parts]),
+                   "_scale_inv": torch.stack([part["weight_scale_inv"] for part, _ in parts])}
+        return tensors, torch.stack([found for _, found in parts])
+
+
+class FbgemmExperts:
+    """Llama 4 in fbgemm_fp8: experts stacked, their outputs in columns, with a scale for each; other modules by rows."""
+
+    stacks = True
+    config = {"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0}
+
+    def __init__(self):
+        self.plain = Fp8((1, 0), torch.float32, "weight_scale", self.config)
+
+    def __call__(self, name, weight):
+        if weight.dim() == 2:
+            return self.plain(name, weight)
+        scale = weight.abs().amax(1, keepdim=True) / 448.0
+        codes = (weight / scale).clamp(-448, 448).to(torch.float8_e4m3fn)
+        stored = scale.transpose(1, 2) if name.endswith("down_proj") else scale
+        return {"": codes, "_scale": stored}, codes.float() * scale
+
+
+class BitNet:
+    """The class autobitlinear, without its rounding of activations; the other one divides by the scale."""
+
+    def __init__(self, linear_class):
+        self.divides = linear_class == "bitlinear"
+        self.config = {"quant_method": "bitnet", "linear_class": linear_class, "quantization_mode": "offline",
+                       "modules_to_not_convert": None}
+
+    def __call__(self, name, weight):
+        from transformers.integrations.bitnet import pack_weights, unpack_weights
+        scale = weight.abs().mean().bfloat16().float()
+        packed = pack_weights((weight / scale).round().clamp(-1, 1))
+        stored = (1 / scale if self.divides else scale).bfloat16().reshape(1)
+        numbers = unpack_weights(packed, torch.float32)
+        found = numbers / stored.float() if self.divides else numbers * stored.float()
+        return {"weight": packed, "weight_scale": stored}, found
+
+
+class MixedTensors:
+    """Several groups of modules, each with its own format."""
+
+    def __init__(self, parts):
+        self.parts = parts
+        groups = {f"group_{i}": method.config["config_groups"]["group_0"] for i, (_, method) in enumerate(parts)}
+        self.config = dict(parts[0][1].config, config_groups=groups, format="mixed-precision")
+
+    def __call__(self, name, weight):
+        return next(method for ending, method in self.parts if ending in name)(name, weight)
 
 
 class CompressedTensors:
@@ -168,16 +236,35 @@ class Gptq:
         return tensors, found[:, order]
 
 
+class DynamicGptq:
+    """GPTQModel's rules for modules: other bits, another group, or none."""
+
+    def __init__(self):
+        self.plain, self.other = Gptq(), Gptq(bits=8, group=64)
+        self.config = dict(self.plain.config, checkpoint_format="gptq",
+                           dynamic={"+:.*up_proj": {"bits": 8, "group_size": 64}, "-:.*o_proj": {}})
+
+    def __call__(self, name, weight):
+        if name.endswith("o_proj"):
+            return {"weight": weight.bfloat16()}, weight.bfloat16().float()
+        return (self.other if "up_proj" in name else self.plain)(name, weight)
+
+
 class AutoRound:
     def __init__(self, packing, others):
-        self.others = others
+        self.others, self.less_one = others, packing == "auto_round:auto_gptq"
         self.config = {"quant_method": "auto-round", "bits": 4, "group_size": 32, "sym": False, "data_type": "int",
                        "packing_format": packing, "autoround_version": "0.16.1", "iters": 200,
                        "block_name_to_quantize": "model.layers",
                        "extra_config": {name: {"bits": bits} for name, bits in others.items()}}
 
     def __call__(self, name, weight):
-        from auto_round_extension.torch.qlinear_torch import QuantLinear
+        if self.config["packing_format"] == "auto_round:auto_awq":
+            return Awq()(name, weight)
+        if self.less_one:
+            from auto_round_extension.torch.qlinear_torch_zp import QuantLinear
+        else:
+            from auto_round_extension.torch.qlinear_torch import QuantLinear
         rows, cols = weight.shape
         bits = self.others.get(name, 4)
         scale, zero = scales_of(weight, 32, bits, False)
@@ -210,6 +297,21 @@ class Awq:
         return tensors, found.t().contiguous()
 
 
+class AwqGemv:
+    config = dict(Awq.config, version="gemv")
+
+    def __call__(self, name, weight):
+        from awq.modules.linear.gemv import WQLinear_GEMV
+        scale, zero = scales_of(weight, 32, 4, False)
+        scale = scale.half().float()
+        spread, middle = scale.repeat_interleave(32, 1), zero.repeat_interleave(32, 1)
+        found = ((weight / spread + middle).round().clamp(0, 15) - middle) * spread
+        linear = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+        linear.weight.data = found
+        packed = WQLinear_GEMV.from_linear(linear, 4, 32, scales=scale, zeros=zero)
+        return dict(qweight=packed.qweight, qzeros=packed.qzeros, scales=packed.scales), found
+
+
 class BitsAndBytes:
     def __init__(self, kind, nested=False):
         self.kind, self.nested = kind, nested
@@ -240,7 +342,7 @@ class BitsAndBytes:
 
 
 class Mlx:
-    embeds = True
+    embeds = stacks = True
 
     def __init__(self, bits, others=None):
         self.bits, self.others = bits, others or {}
@@ -250,6 +352,11 @@ class Mlx:
         import mlx.core as mx
         import numpy
         sizes = self.others.get(name, self.config)
+        if weight.dim() == 3:  # experts, which have a name of their own there
+            stem = name.replace("experts", "switch_mlp")
+            parts = [self(name, expert) for expert in weight]
+            tensors = {f".{key}": torch.stack([part[key] for part, _ in parts]) for key in ("weight", "scales", "biases")}
+            return stem, tensors, torch.stack([found for _, found in parts])
         if sizes is False:
             return {"weight": weight.half()}, weight.half().float()
         sizes = {"group_size": sizes["group_size"], "bits": sizes["bits"]}
@@ -288,13 +395,30 @@ CASES = {
     "bnb_fp4": ("llama", lambda: BitsAndBytes("fp4")),
     "bnb_int8": ("llama", lambda: BitsAndBytes("int8")),
     "mlx_4bit": ("llama", lambda: Mlx(4)),
+    "fp8_experts": ("qwen3_moe", lambda: StackedFp8((24, 32), dict(FP8, weight_block_size=[24, 32]))),
+    "fbgemm_experts": ("llama4_text", FbgemmExperts),
+    "ct_mixed": ("qwen3", lambda: MixedTensors([
+        ("self_attn", CompressedTensors("pack-quantized", num_bits=4, strategy="group", group_size=32)),
+        ("down_proj", CompressedTensors("nvfp4-pack-quantized", num_bits=4, type="float", strategy="tensor_group",
+                                        group_size=16)),
+        ("mlp", CompressedTensors("float-quantized", num_bits=8, type="float", strategy="channel"))])),
+    "awq_gemv": ("qwen3", AwqGemv),
+    "gptq_dynamic": ("llama", DynamicGptq),
+    "auto_round_gptq": ("qwen3", lambda: AutoRound("auto_round:auto_gptq", {})),
+    "auto_round_awq": ("qwen3", lambda: AutoRound("auto_round:auto_awq", {})),
+    "bitnet": ("bitnet", lambda: BitNet("autobitlinear")),
+    "bitnet_divided": ("bitnet", lambda: BitNet("bitlinear")),
+    "mlx_experts": ("qwen3_moe", lambda: Mlx(4)),
     "mlx_6bit": ("qwen3", lambda: Mlx(6, {"model.layers.1.mlp.up_proj": {"group_size": 64, "bits": 8},
                                           "model.layers.0.mlp.up_proj": False})),
 }
 
 
-def model_of(family):
-    config = transformers.AutoConfig.for_model(family, **(EXPERTS if family == "qwen3_moe" else SIZES))
+def model_of(family, method):
+    sizes = {"qwen3_moe": EXPERTS, "bitnet": TERNARY, "llama4_text": CHUNKED}.get(family, SIZES)
+    if family == "qwen3_moe" and isinstance(method, Mlx):
+        sizes = dict(sizes, moe_intermediate_size=64)  # whole groups
+    config = transformers.AutoConfig.for_model(family, **sizes)
     config._attn_implementation = config._experts_implementation = "eager"
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     generator = torch.Generator().manual_seed(11)
@@ -314,6 +438,20 @@ def stacked(name):
     return ["down_proj"] if name.endswith("experts.down_proj") else []
 
 
+def whole_experts(method, name, values):
+    """The tensors of the matrices of all experts, stacked. MLX has gates and the others in two tensors."""
+    if not isinstance(method, Mlx):
+        tensors, found = method(name, values.clone())
+        values.copy_(found)
+        return {name + key: tensor for key, tensor in tensors.items()}
+    tensors = {}
+    for part, weight in zip(stacked(name), values.chunk(len(stacked(name)), 1)):
+        stem, packed, found = method(f"{name.rsplit('.', 1)[0]}.{part}", weight.clone())
+        weight.copy_(found)
+        tensors.update({stem + key: tensor for key, tensor in packed.items()})
+    return tensors
+
+
 @torch.no_grad()
 def quantised(model, method):
     """The tensors of the folder; replaces the weights of the model by what they mean."""
@@ -321,14 +459,16 @@ def quantised(model, method):
     for name, values in model.named_parameters():
         module = name.removesuffix(".weight")
         is_embedding = "embed_tokens" in name or "lm_head" in name
-        if parts := stacked(name):
+        if hasattr(method, "stacks") and "experts" in name:
+            tensors.update(whole_experts(method, name, values))
+        elif parts := stacked(name):
             for expert in range(values.shape[0]):
                 for part, weight in zip(parts, values[expert].chunk(len(parts), 0)):
                     stem = f"{name.rsplit('.', 1)[0]}.{expert}.{part}"
                     packed, found = method(stem, weight.clone())
                     weight.copy_(found)
                     tensors.update({f"{stem}.{key}": tensor for key, tensor in packed.items()})
-        elif values.dim() < 2 or name.endswith("mlp.gate.weight") or (is_embedding and not hasattr(method, "embeds")):
+        elif values.dim() < 2 or name.endswith(("mlp.gate.weight", "router.weight")) or (is_embedding and not hasattr(method, "embeds")):
             tensors[name] = values.bfloat16()
         else:
             packed, found = method(module, values.clone())
@@ -339,7 +479,8 @@ def quantised(model, method):
 
 def record(folder, case):
     family, make = CASES[case]
-    method, model = make(), model_of(family)
+    method = make()
+    model = model_of(family, method)
     into = folder / case
     into.mkdir(parents=True, exist_ok=True)
     save_file(quantised(model, method), into / "model.safetensors")

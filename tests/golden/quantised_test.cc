@@ -59,13 +59,13 @@ struct Case {
 
 // The types that hold the numbers of each. Only kF32 means that no other type does.
 const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
-                       {"fp8_matrices", {DType::kF32}},
-                       {"fbgemm_fp8", {DType::kF32}},
+                       {"fp8_matrices", {DType::kF8}},
+                       {"fbgemm_fp8", {DType::kF8}},
                        {"ct_w4a16", {DType::kQ4_0}},
                        {"ct_zeros", {DType::kQ5_0}},
                        {"ct_act_order", {DType::kF32}},
                        {"ct_w8a8", {DType::kQ8_0}},
-                       {"ct_fp8", {DType::kF32}},
+                       {"ct_fp8", {DType::kF8}},
                        {"ct_nvfp4", {DType::kQ8A}},
                        {"ct_mxfp4", {DType::kMXFP4}},
                        {"awq", {DType::kQ5_0}},
@@ -74,9 +74,19 @@ const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
                        {"gptq_v2", {DType::kQ8A}},
                        {"gptq_3bit", {DType::kQ4_0}},
                        {"auto_round", {DType::kQ5_0, DType::kQ8A}},
-                       {"bnb_nf4", {DType::kF32}},
+                       {"bnb_nf4", {DType::kNF4}},
                        {"bnb_fp4", {DType::kF32}},
                        {"bnb_int8", {DType::kQ8A}},
+                       {"fp8_experts", {DType::kF32, DType::kF8}},
+                       {"fbgemm_experts", {DType::kF32, DType::kF8}},
+                       {"ct_mixed", {DType::kF8, DType::kQ4_0, DType::kQ8A}},
+                       {"awq_gemv", {DType::kQ5_0}},
+                       {"gptq_dynamic", {DType::kF32, DType::kQ4_0, DType::kQ8A}},
+                       {"auto_round_gptq", {DType::kQ5_0}},
+                       {"auto_round_awq", {DType::kQ5_0}},
+                       {"bitnet", {DType::kQ4_0, DType::kQ2_K}},
+                       {"bitnet_divided", {DType::kQ8A}},
+                       {"mlx_experts", {DType::kQ4_1}},
                        {"mlx_4bit", {DType::kQ4_1}},
                        {"mlx_6bit", {DType::kF32, DType::kQ8A}}};
 
@@ -94,7 +104,7 @@ TEST_CASE("quantised folders hold the numbers that their libraries make of them"
 }
 
 TEST_CASE("no number of a quantised folder is rounded to the type for floats") {
-  for (const char* const name : {"fp8_blocks", "gptq_act_order", "bnb_nf4"}) {
+  for (const char* const name : {"fp8_blocks", "gptq_act_order", "bnb_fp4"}) {
     auto weights = Load(CaseFolder(name), DType::kBF16);
     REQUIRE(weights);
     CHECK(TypesOfLayers(*weights) == std::set{DType::kF32});
@@ -176,11 +186,15 @@ TEST_CASE("a description of quantised weights that Skald does not know is refuse
     config["quantization_config"][field] = value;
     CheckError(ParseConfigJson(config.dump()), code, "config.json: quantization_config." + sentence);
   };
-  check("awq", "version", "gemv", ErrorCode::kUnsupported, "version is \"gemv\"; Skald supports only \"gemm\"");
+  check("awq", "version", "gemv_fast", ErrorCode::kUnsupported,
+        "version is \"gemv_fast\"; Skald supports only gemm and gemv");
   check("awq", "bits", 3, ErrorCode::kUnsupported, "bits is 3; Skald supports only 4");
   check("awq", "zero_point", false, ErrorCode::kUnsupported, "zero_point is false");
   check("gptq", "checkpoint_format", "marlin", ErrorCode::kUnsupported, "checkpoint_format is \"marlin\"");
-  check("gptq", "dynamic", {{"-:mlp", nlohmann::json::object()}}, ErrorCode::kUnsupported, "dynamic is an object");
+  check("gptq", "dynamic", {{"+:mlp", {{"bits", 5}}}}, ErrorCode::kUnsupported, "dynamic.+:mlp.bits is 5");
+  check("gptq", "dynamic", {{"mlp", {{"lora", 5}}}}, ErrorCode::kUnsupported, "dynamic.mlp.lora is 5");
+  check("bitnet", "quantization_mode", "online", ErrorCode::kUnsupported, "quantization_mode is \"online\"");
+  check("bitnet", "use_rms_norm", true, ErrorCode::kUnsupported, "use_rms_norm is true");
   check("gptq", "group_size", 0, ErrorCode::kDataLoss, "group_size must be");
   check("gptq", "bits", nullptr, ErrorCode::kNotFound, "bits is missing");
   check("gptq", "quant_method", "hqq", ErrorCode::kUnsupported, "quant_method is \"hqq\"");

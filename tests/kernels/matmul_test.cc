@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
+#include <span>
 #include <vector>
 
 #include "skald/base/numbers/bf16.h"
+#include "skald/base/numbers/packed_element.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/matmul.h"
 #include "tests/support/gated_product.h"
@@ -191,6 +194,53 @@ TEST_CASE_TEMPLATE("the scalar reference is close to the product in double preci
       }
       const double error = std::abs(sum - reference[row * (c.n + c.gap()) + i]);
       CHECK(error <= kEpsilon * magnitude * static_cast<double>(c.k));
+    }
+  }
+}
+
+// Packs of any codes but NaN.
+template <class T>
+AlignedBuffer<T> RandomPacks(size_t count) {
+  AlignedBuffer<T> packs(count);
+  std::mt19937 random(5);
+  for (T& pack : std::span(packs.data(), count)) {
+    for (float& scale : pack.scales) scale = static_cast<float>(random() % 1000 + 1) * 0x1p-10f;
+    for (auto& codes : pack.codes) {
+      for (uint8_t& code : codes) code = static_cast<uint8_t>(random() % 127 + random() % 2 * 128);
+    }
+  }
+  return packs;
+}
+
+TEST_CASE_TEMPLATE("codes of floats are multiplied as these floats are, bit for bit", T, F8, NF4) {
+  for (const size_t rows : {1, 2, 5, 17, 40, 300}) {
+    for (const size_t n : {16, 35, 96}) {
+      const size_t k = rows == 300 ? 96 : 544, panels = RoundUp(n, kLanes) / kLanes;
+      CAPTURE(rows);
+      CAPTURE(n);
+      MatMulCase<float> floats(rows, n, k, n == 35);
+      const AlignedBuffer<T> packs = RandomPacks<T>(panels * k / T::kTerms);
+      for (size_t i = 0; i < n * k; ++i) floats.weights[i] = ElementOf(packs.data(), i / k, i % k, k);
+      auto prepared = UnwrittenBuffer<float>(PreparedSize(rows, k));
+      Kernels<>::Prepare<T>({floats.input.data(), k, prepared.data(), rows, k, 0, rows});
+      AlignedBuffer<float> output(rows * (n + floats.gap()));
+      std::fill_n(output.data(), output.size(), kNaN);
+      MatMulArgs<T> args = {.input = prepared.data(),
+                            .weights = packs.data(),
+                            .bias = floats.bias_or_null(),
+                            .output = output.data(),
+                            .output_stride = n + floats.gap(),
+                            .rows = rows,
+                            .n = n,
+                            .padded_k = k,
+                            .row_begin = 0,
+                            .row_end = rows,
+                            .panel_begin = 0,
+                            .panel_end = panels,
+                            .partial_sums = nullptr};
+      Kernels<>::MatMul<T>(args);
+      CHECK(Difference(std::vector<float>(output.data(), output.data() + output.size()), floats.Run(), 0) == "");
+      if (n == 96) CheckGatedProduct(args);
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The group-quantised types that matrices may have, for tests of all of them.
+// The types of codes that matrices may have, for tests of all of them.
 
 #ifndef SKALD_TESTS_SUPPORT_QUANTISED_TYPES_H_
 #define SKALD_TESTS_SUPPORT_QUANTISED_TYPES_H_
@@ -18,7 +18,18 @@ std::vector<DType> QuantisedAmong(WeightTypeList<Ts...>) {
   return types;
 }
 
+// Group-quantised types.
 inline const std::vector<DType> kQuantisedTypes = QuantisedAmong(AllWeights{});
+
+template <class... Ts>
+std::vector<DType> CodedAmong(WeightTypeList<Ts...>) {
+  std::vector<DType> types;
+  ((Packs<Ts> ? types.push_back(kDTypeOf<Ts>) : void()), ...);
+  return types;
+}
+
+// These, and codes of floats, which are multiplied as F32 is.
+inline const std::vector<DType> kCodedTypes = CodedAmong(AllWeights{});
 
 }  // namespace skald::testing
 

@@ -21,7 +21,7 @@ inline void Widen(ModelWeights& weights) {
   ForEachArray(
       ParametersOf(weights),
       [&](const Matrix& matrix, size_t rows, size_t cols) {
-        if (!IsGrouped(matrix.dtype)) return;
+        if (!IsGrouped(matrix.dtype) && !IsFloatCoded(matrix.dtype)) return;
         const std::vector<float> values = Unpack(matrix);
         const PackSource source[] = {{reinterpret_cast<const std::byte*>(values.data()), DType::kF32, rows}};
         const_cast<Matrix&>(matrix) = PackMatrix(source, cols, packer, ExecutorRef(threads));

@@ -69,6 +69,15 @@ double Mxfp4(const Block& b, size_t i) {
   return std::ldexp(code >= 8 ? -magnitude : magnitude, b[0] - 127);
 }
 
+// Scales are floats of four bits of exponent and three of fraction; numbers as in MXFP4.
+double Nvfp4(const Block& b, size_t i) {
+  const int scale = b[i / 16] & 127, code = Nibble(b[4 + i / 16 * 8 + i % 8], i / 8 % 2);
+  const int exponent = code >> 1 & 3, fraction = code & 1;
+  const double magnitude = exponent == 0 ? 0.5 * fraction : std::ldexp(1 + 0.5 * fraction, exponent - 1);
+  const double factor = scale < 8 ? std::ldexp(scale, -9) : std::ldexp(1 + scale % 8 / 8.0, scale / 8 - 7);
+  return (code >= 8 ? -magnitude : magnitude) * (scale == 127 ? 0 : factor);
+}
+
 double Q3K(const Block& b, size_t i) {
   const size_t g = i / 16;
   const int low = Nibble(b[96 + g % 8], g / 8), high = b[104 + g % 4] >> (g / 4 * 2) & 3;
@@ -193,7 +202,7 @@ TEST_CASE("Blocks decode exactly to the weights that the format defines") {
       {"Q2_K", Q2K},     {"Q3_K", Q3K},       {"Q4_K", Q4K},    {"Q5_K", Q5K},       {"Q6_K", Q6K},
       {"IQ4_NL", Iq4Nl}, {"IQ4_XS", Iq4Xs},   {"MXFP4", Mxfp4}, {"IQ2_XXS", Iq2Xxs}, {"IQ2_XS", Iq2Xs},
       {"IQ2_S", Iq2S},   {"IQ3_XXS", Iq3Xxs}, {"IQ3_S", Iq3S},  {"IQ1_S", Iq1S},     {"IQ1_M", Iq1M},
-      {"TQ1_0", Tq1_0},  {"TQ2_0", Tq2_0},    {"Q1_0", Q1_0},   {"Q2_0", Q2_0}};
+      {"TQ1_0", Tq1_0},  {"TQ2_0", Tq2_0},    {"Q1_0", Q1_0},   {"Q2_0", Q2_0},      {"NVFP4", Nvfp4}};
   std::mt19937 random(7);
   for (const auto& [name, reference] : references) {
     CAPTURE(name);

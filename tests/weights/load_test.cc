@@ -266,7 +266,7 @@ TEST_CASE("Options that cannot work are refused") {
 TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are") {
   const std::vector<NewTensor> tensors = TinyTensors<TinyFull>();
   const Result<ModelWeights> exact = LoadTensors<TinyFull>(tensors, {.dtype = DType::kF32});
-  for (const DType dtype : testing::kQuantisedTypes) {
+  for (const DType dtype : testing::kCodedTypes) {
     const Result<ModelWeights> weights = LoadTensors<TinyFull>(tensors, {.dtype = dtype});
     REQUIRE(weights);
     CHECK(weights->embedding.dtype == dtype);
@@ -278,7 +278,9 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
       largest = std::max(largest, std::abs(expected[i]));
       worst = std::max(worst, std::abs(expected[i] - values[i]));
     }
-    const float steps = dtype == DType::kMXFP4 || dtype == DType::kQ2_K                           ? 2.0f
+    const float steps = dtype == DType::kF8                                                       ? 27.0f
+                        : dtype == DType::kNF4                                                    ? 6.5f
+                        : dtype == DType::kMXFP4 || dtype == DType::kQ2_K                         ? 2.0f
                         : dtype == DType::kQ3_K                                                   ? 5.0f
                         : dtype == DType::kQ4_0 || dtype == DType::kQ4_1 || dtype == DType::kQ4_K ? 7.9f
                         : dtype == DType::kIQ4_NL || dtype == DType::kIQ4_XS                      ? 7.9f

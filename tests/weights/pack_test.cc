@@ -122,11 +122,13 @@ float LargestError(DType dtype, float largest) {
   if (dtype == DType::kQ5_K) return largest * (2.0f / 31 + 1.0f / 63 + 0.5f / 63) * 1.01f;
   if (dtype == DType::kQ6A) return largest * (2.0f / 63 + 1.0f / 63 + 0.5f / 63) * 1.01f;
   if (dtype == DType::kQ6_K) return largest * (1.0f / 31 + 0.5f / 127) * 1.01f;
+  if (dtype == DType::kF8) return largest * (16.0f / 448) * 1.01f;
+  if (dtype == DType::kNF4) return largest * (1.0f + kNf4Numbers[1]) / 2 * 1.01f;
   return largest / 127 * 0.6f + largest * 0x1p-11f;
 }
 
 TEST_CASE("Quantised values are as near as their codes allow, for any shape") {
-  for (const DType dtype : testing::kQuantisedTypes) {
+  for (const DType dtype : testing::kCodedTypes) {
     for (const size_t rows : {1, 16, 17, 50}) {
       for (const size_t cols : {1, 16, 31, 33, 64, 97, 300}) {
         CAPTURE(NameOf(dtype));
@@ -197,7 +199,7 @@ TEST_CASE("Quantisation follows GGML's rules") {
 TEST_CASE("Values that cannot be quantised do no harm") {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> values = {kInfinity, -kInfinity, std::nanf(""), 3e38f, -3e38f, 1e-45f, 0.0f, 1.0f};
-  for (const DType dtype : testing::kQuantisedTypes) {
+  for (const DType dtype : testing::kCodedTypes) {
     Pack({{SourceOf(values, 1)}}, values.size(), dtype);  // for the sanitizers
     const std::vector<float> tiny(32, 1e-44f);
     for (const float value : testing::Unpack(Pack({{SourceOf(tiny, 1)}}, 32, dtype))) CHECK(std::abs(value) < 1e-43f);

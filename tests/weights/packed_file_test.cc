@@ -93,7 +93,7 @@ void CheckRoundTrip(DType dtype) {
 
 TEST_CASE("what is mapped is what was written, for every kind of layer and element type") {
   std::vector<DType> types = {DType::kBF16, DType::kF32};
-  types.insert(types.end(), testing::kQuantisedTypes.begin(), testing::kQuantisedTypes.end());
+  types.insert(types.end(), testing::kCodedTypes.begin(), testing::kCodedTypes.end());
   for (const DType dtype : types) {
     CheckRoundTrip<TinyFull>(dtype);
     CheckRoundTrip<testing::TinyTied>(dtype);

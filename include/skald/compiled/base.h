@@ -25,6 +25,7 @@
 #include "skald/base/json/detail/read_json.h"
 #include "skald/base/numbers/detail/byte_codec.h"
 #include "skald/base/numbers/detail/digest.h"
+#include "skald/base/numbers/detail/float_codes.h"
 #include "skald/base/numbers/detail/group_layout.h"
 #include "skald/base/numbers/detail/group_types.h"
 #include "skald/base/numbers/detail/numeric.h"

@@ -59,8 +59,9 @@ constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
 }
 
 /// output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed by R1, or by R2 for group-quantised
-/// weights. With a gate, the first half of these n sums are gates and the second half are gated, output[r, i] =
-/// Gate(sum[r, i]) * sum[r, n / 2 + i]: n is a multiple of 2 * kLanes, and panels are counted over the first half.
+/// weights. Codes of floats are summed as these floats. With a gate, the first half of these n sums are gates and the
+/// second half are gated, output[r, i] = Gate(sum[r, i]) * sum[r, n / 2 + i]: n is a multiple of 2 * kLanes, and panels
+/// are counted over the first half.
 template <class T>
 struct MatMulArgs {
   Prepared<const T> input;  ///< [rows, padded_k], from Prepare, in PreparedBytes of memory

@@ -38,6 +38,8 @@ template <class T>
 void Kernels<kTargets>::Prepare(const PrepareArgs<T>& args) {
   if constexpr (kIsGrouped<T> && !std::is_same_v<T, Q8_0>) {  // activations are quantised alike for all types
     Prepare<Q8_0>({args.input, args.input_stride, args.output, args.rows, args.cols, args.row_begin, args.row_end});
+  } else if constexpr (FloatCoded<T>) {
+    Prepare<float>({args.input, args.input_stride, args.output, args.rows, args.cols, args.row_begin, args.row_end});
   } else {
     SKALD_SHARE_ALL
     HWY_EXPORT_T(PrepareTable, Prepare<T>);
@@ -52,6 +54,10 @@ void Kernels<kTargets>::MatMul(const MatMulArgs<T>& args) {
     SKALD_SHARE_BYTE_PRODUCTS
     HWY_EXPORT_T(GroupMatMulTable, GroupMatMul<T>);
     HWY_DYNAMIC_DISPATCH_T(GroupMatMulTable)(args);
+  } else if constexpr (FloatCoded<T>) {
+    SKALD_SHARE_ALL
+    HWY_EXPORT_T(CodedMatMulTable, CodedMatMul<T>);
+    HWY_DYNAMIC_DISPATCH_T(CodedMatMulTable)(args);
   } else {
     SKALD_SHARE_PRODUCTS
     HWY_EXPORT_T(MatMulTable, MatMul<T>);

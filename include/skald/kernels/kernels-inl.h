@@ -17,6 +17,7 @@
 
 #include "skald/kernels/attention/attention-inl.h"
 #include "skald/kernels/attention/kv-inl.h"
+#include "skald/kernels/matmul/coded_matmul-inl.h"
 #include "skald/kernels/matmul/group_matmul-inl.h"
 #include "skald/kernels/matmul/matmul-inl.h"
 #include "skald/kernels/matmul/prepare-inl.h"

@@ -156,7 +156,7 @@ class TensorFinder {
   static std::span<const std::byte> BytesOf(const TensorView& tensor, const Holder& holder);
 
   /// Adds a view of the source of `count` rows, `bytes` of the tensor's.
-  TensorView& AddSlice(const TensorView& tensor, size_t count, std::span<const std::byte> bytes);
+  TensorView& AddSlice(const TensorView& tensor, const Holder& holder, size_t count, std::span<const std::byte> bytes);
 
   /// Returns `count` rows of a tensor, or null for null. For a transposed tensor `cols` is their length, else 0.
   TensorRows Take(const TensorView* tensor, const Holder& holder, const Place& place, size_t count, size_t cols);
@@ -175,7 +175,8 @@ class TensorFinder {
   const TensorView* FindQuantised(const std::string& name) const;
 
   /// The same of a tensor that represents quantised rows.
-  TensorRows RequireQuantised(const TensorView& tensor, const Place& place, size_t count, size_t cols, bool transposed);
+  TensorRows RequireQuantised(const TensorView& tensor, const Holder& holder, const Place& place, size_t count,
+                              size_t cols, bool transposed);
 
   static RowOrder OrderOf(const Place& place, size_t count);
 

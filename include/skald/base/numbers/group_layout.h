@@ -41,14 +41,14 @@ decltype(auto) VisitWeightType(DType type, Function&& function) {
 /// The multiple to which K of a packed matrix is padded, and the bytes of a packed matrix [n, k].
 template <class T>
 constexpr size_t PaddedK(size_t k) {
-  if constexpr (kIsGrouped<T>)
+  if constexpr (Packs<T>)
     return RoundUp(k, T::kTerms);
   else
     return RoundUp(k, kTile);
 }
 template <class T>
 constexpr size_t PackedBytes(size_t n, size_t k) {
-  if constexpr (kIsGrouped<T>)
+  if constexpr (Packs<T>)
     return RoundUp(n, kLanes) / kLanes * (PaddedK<T>(k) / T::kTerms) * sizeof(T);
   else
     return RoundUp(n, kLanes) * PaddedK<T>(k) * sizeof(T);
@@ -92,13 +92,38 @@ struct QuantizedRows {
   int16_t* SumAt(size_t row, size_t k) const;
 };
 
-/// The left operand of a product with a matrix of T: T in the order of PreparedIndex, or quantised rows. T may be const
-/// if they are only read.
+namespace internal {
+
 template <class T>
-using Prepared = std::conditional_t<kIsGrouped<std::remove_const_t<T>>, QuantizedRows, T*>;
+struct PreparedOf {
+  using Type = T*;
+};
+template <class T>
+requires kIsGrouped<std::remove_const_t<T>>
+struct PreparedOf<T> {
+  using Type = QuantizedRows;
+};
+template <FloatCoded T>
+struct PreparedOf<T> {
+  using Type = float*;
+};
+template <FloatCoded T>
+struct PreparedOf<const T> {
+  using Type = const float*;
+};
+
+}  // namespace internal
+
+/// The left operand of a product with a matrix of T: T in the order of PreparedIndex, or quantised rows, or for codes
+/// of floats floats in that order. T may be const if they are only read.
+template <class T>
+using Prepared = typename internal::PreparedOf<T>::Type;
+
+/// Bytes of an element of rows that are prepared for matrices of such a type, which is not group-quantised.
+constexpr size_t PreparedElement(DType type) { return SizeOf(IsFloatCoded(type) ? DType::kF32 : type); }
 
 constexpr size_t PreparedBytes(DType type, size_t rows, size_t padded_k) {
-  return IsGrouped(type) ? QuantizedRows::Bytes(rows, padded_k) : PreparedSize(rows, padded_k) * SizeOf(type);
+  return IsGrouped(type) ? QuantizedRows::Bytes(rows, padded_k) : PreparedSize(rows, padded_k) * PreparedElement(type);
 }
 template <class T>
 constexpr size_t PreparedBytes(size_t rows, size_t padded_k) {
@@ -110,7 +135,7 @@ Prepared<T> PreparedIn(std::byte* memory, size_t rows, size_t padded_k) {
   if constexpr (kIsGrouped<T>)
     return QuantizedRows::In(memory, rows, padded_k);
   else
-    return reinterpret_cast<T*>(memory);
+    return reinterpret_cast<Prepared<T>>(memory);
 }
 
 }  // namespace skald

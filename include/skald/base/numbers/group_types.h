@@ -22,6 +22,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "skald/base/numbers/float_codes.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 
@@ -175,10 +176,6 @@ static_assert(sizeof(Q2_K) == 1344 && sizeof(Q3_K) == 1856 && sizeof(Q4_K) == 23
 static_assert(sizeof(Q6_K) == 3392 && sizeof(Q6A) == 3712 && sizeof(IQ4_XS) == 2240);
 
 template <class T>
-requires std::is_enum_v<decltype(T::kType)>
-inline constexpr DType kDTypeOf<T> = T::kType;
-
-template <class T>
 inline constexpr bool kIsGrouped = IsGrouped(kDTypeOf<T>);
 
 /// The types that the matrices of a model may have in memory. A program compiles its code for matrices, kernels above
@@ -188,7 +185,11 @@ struct WeightTypeList {};
 
 using FloatWeights = WeightTypeList<float, bf16>;
 using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
-                                  Q6A, IQ4_XS, bf16>;
+                                  Q6A, IQ4_XS, F8, NF4, bf16>;
+
+/// Whether matrices of T are arrays of packs, not of elements.
+template <class T>
+concept Packs = kIsGrouped<T> || FloatCoded<T>;
 
 /// Whether T has scales of scales.
 template <class T>

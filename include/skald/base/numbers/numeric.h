@@ -12,6 +12,7 @@
 #include <iterator>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 namespace hwy {
 struct bfloat16_t;
@@ -21,10 +22,10 @@ namespace skald {
 
 using bf16 = hwy::bfloat16_t;
 
-/// Element types of parameters in files, of packed matrices and of cached keys and values. The types from kQ8_0 on are
-/// group-quantised (base/numbers/group_types.h) and only for packed matrices, except kI8. kI8 is only for the cache:
-/// codes, with a scale for each token and head. File formats store the enumerators' numbers, so their order must not
-/// change.
+/// Element types of parameters in files, of packed matrices and of cached keys and values. The types from kQ8_0 to
+/// kIQ4_XS are group-quantised (base/numbers/group_types.h), those after kI8 are codes of floats
+/// (base/numbers/float_codes.h); both are only for packed matrices. kI8 is only for the cache: codes, with a scale for
+/// each token and head. File formats store the enumerators' numbers, so their order must not change.
 enum class DType : uint8_t {
   kF32,
   kF16,
@@ -45,20 +46,25 @@ enum class DType : uint8_t {
   kQ3_K,
   kIQ4_XS,
   kI8,
+  kF8,
+  kNF4,
 };
 
-constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0 && type != DType::kI8; }
+constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0 && type < DType::kI8; }
+
+/// Whether matrices of this type hold codes of floats, which are multiplied as floats.
+constexpr bool IsFloatCoded(DType type) { return type > DType::kI8; }
 
 /// Whether matrices may have this type in memory.
 constexpr bool IsWeightType(DType type) { return type != DType::kF16 && type != DType::kI8; }
 
-/// Bytes of one element; only for types that are not group-quantised.
+/// Bytes of one element; only for types whose matrices are arrays of elements.
 constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : type == DType::kI8 ? 1 : 2; }
 
 constexpr std::string_view NameOf(DType type) {
   constexpr std::string_view kNames[] = {"F32",   "F16",  "BF16", "Q8_0",   "Q4_0", "Q8A",  "Q4_K",
                                          "Q5_K",  "Q6_K", "Q6A",  "Q4_1",   "Q5_0", "Q5_1", "IQ4_NL",
-                                         "MXFP4", "Q2_K", "Q3_K", "IQ4_XS", "I8"};
+                                         "MXFP4", "Q2_K", "Q3_K", "IQ4_XS", "I8",   "F8",   "NF4"};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -78,6 +84,9 @@ inline constexpr DType kDTypeOf = sizeof(T) == 4   ? DType::kF32
                                                    : DType::kI8;
 template <>
 inline constexpr DType kDTypeOf<bf16> = DType::kBF16;
+template <class T>
+requires std::is_enum_v<decltype(T::kType)>
+inline constexpr DType kDTypeOf<T> = T::kType;
 
 /// Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it vectorise, and without
 /// arithmetic on subnormal numbers, which the CPU may be set to flush to zero.

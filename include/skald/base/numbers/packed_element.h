@@ -17,7 +17,7 @@ namespace skald {
 /// Returns element (n, k) of a packed matrix of any type, as a float.
 template <class T>
 float ElementOf(const T* weights, size_t n, size_t k, size_t padded_k) {
-  if constexpr (kIsGrouped<T>) {
+  if constexpr (Packs<T>) {
     const T& pack = weights[n / kLanes * (padded_k / T::kTerms) + k / T::kTerms];
     return WeightAt(pack, n % kLanes, k % T::kTerms);
   } else {

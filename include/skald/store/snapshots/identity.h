@@ -30,10 +30,10 @@ struct Identity {
   std::string salt = {};
 };
 
-/// Returns the number of a type of weights in file formats: its ChunkElement, or for group-quantised types, which are
-/// never content of chunks, a number from 16 on.
+/// Returns the number of a type of weights in file formats: its ChunkElement, or for types that are never
+/// content of chunks, a number from 16 on.
 constexpr uint32_t WeightTypeCode(DType type) {
-  if (!IsGrouped(type)) return static_cast<uint32_t>(ChunkElementOf(type));
+  if (type < DType::kQ8_0) return static_cast<uint32_t>(ChunkElementOf(type));
   return 16 + static_cast<uint32_t>(type) - static_cast<uint32_t>(DType::kQ8_0);
 }
 

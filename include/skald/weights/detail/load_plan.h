@@ -145,7 +145,8 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
     const TensorView& tensor = *step.parts[i].view;
     moved[i] = MovedRows(step.parts[i], step.turned[i]);
     const std::byte* const bytes = moved[i].empty() ? tensor.bytes.data() : moved[i].data();
-    whole.push_back({bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});
+    whole.push_back({bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format,
+                     FactorOf(tensor)});
   }
   const CutRows cut(whole, step.parts, step.here.ranges, step.cols);
   size_t part = 0, row = 0;  // the next row of cut.sources[part] to pack
@@ -186,6 +187,7 @@ SKALD_INLINE DType LoadPlan::PackedType(std::span<const TensorRows> parts, DType
     if (format == nullptr) return of_floats;
     const DType exact = format->packed;
     all_fit &= format->FitsQ6A();
+    if (i != 0 && packed != exact && (IsFloatCoded(packed) || IsFloatCoded(exact))) return DType::kF32;
     packed = i == 0 || packed == exact ? exact : all_fit ? DType::kQ6A : DType::kQ8A;
   }
   return packed;

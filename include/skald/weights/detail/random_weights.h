@@ -19,6 +19,7 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/rank_share.h"
+#include "skald/weights/packing/detail/pack_codes.h"
 #include "skald/weights/packing/detail/pack_groups.h"
 #include "skald/weights/packing/detail/panels.h"
 #include "skald/weights/partitioned_parameters.h"

@@ -51,7 +51,8 @@ SKALD_INLINE void TensorFinder::AllowCopy(std::string_view our_name, std::string
   const TensorView* planned = checkpoint_.Find(original);
   if (copy == nullptr || planned == nullptr) return;
   used_.insert(copy->name);
-  const bool both_plain = copy->quantised == nullptr && planned->quantised == nullptr;
+  const bool both_plain =
+      copy->quantised == nullptr && planned->quantised == nullptr && copy->factors.empty() && planned->factors.empty();
   const bool same = both_plain && copy->dtype_name == planned->dtype_name &&
                     std::ranges::equal(copy->shape, planned->shape) && copy->bytes.size() == planned->bytes.size() &&
                     std::memcmp(copy->bytes.data(), planned->bytes.data(), copy->bytes.size()) == 0;
@@ -119,7 +120,7 @@ SKALD_INLINE TensorRows TensorFinder::RequireRows(const Part& part, const Place&
   if (layout.mxfp4) return RequireMxfp4(holder, place, part.rows, cols);
   const bool transposed = layout.transposed || part.transposed;
   if (const TensorView* const tensor = FindQuantised(holder.name)) {
-    return RequireQuantised(*tensor, place, part.rows, cols, transposed);
+    return RequireQuantised(*tensor, holder, place, part.rows, cols, transposed);
   }
   if (transposed && layout.interleaved) return RequireTurned(holder, place, part.rows, cols);
   std::vector<uint64_t> shape = {place.rows, cols};
@@ -134,7 +135,7 @@ SKALD_INLINE TensorRows TensorFinder::RequireArray(const ArrayPart& part, const 
   const size_t rows = shape.empty() ? 1 : static_cast<size_t>(shape.front());
   if (!shape.empty()) shape.front() = place.rows;
   if (const TensorView* const tensor = FindQuantised(holder.name); tensor != nullptr && shape.size() == 2) {
-    TensorRows all = RequireQuantised(*tensor, place, rows, static_cast<size_t>(shape[1]), /*transposed=*/false);
+    TensorRows all = RequireQuantised(*tensor, holder, place, rows, static_cast<size_t>(shape[1]), false);
     if (!all.view) return all;
     const RowOrder order = OrderOf(place, rows);
     TensorView& view = slices_.back().view;
@@ -209,12 +210,14 @@ SKALD_INLINE std::span<const std::byte> TensorFinder::BytesOf(const TensorView& 
   return tensor.bytes.subspan(expert.index * bytes, bytes);
 }
 
-SKALD_INLINE TensorView& TensorFinder::AddSlice(const TensorView& tensor, size_t count,
+SKALD_INLINE TensorView& TensorFinder::AddSlice(const TensorView& tensor, const Holder& holder, size_t count,
                                                 std::span<const std::byte> bytes) {
   bytes_total_ -= tensor.bytes.size() - bytes.size();
   SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, tensor});
   slice.view.shape = {&slice.rows, 1};
   slice.view.bytes = bytes;
+  const size_t expert = holder.stacked ? holder.stacked->index : 0, of_one = sizeof(float);
+  if (tensor.factors.size() > of_one) slice.view.factors = tensor.factors.subspan(expert * of_one, of_one);
   return slice.view;
 }
 
@@ -229,11 +232,11 @@ SKALD_INLINE TensorRows TensorFinder::Take(const TensorView* tensor, const Holde
   const size_t row_bytes = rows.size() / place.rows;
   if (layout.by_units && place.units > 1) {
     const size_t units = place.units, begin = place.begin / units, size = count / units;
-    TensorView& view = AddSlice(*tensor, count, rows.first(count * row_bytes));
+    TensorView& view = AddSlice(*tensor, holder, count, rows.first(count * row_bytes));
     return {&view, [=] { return GatherUnits(rows, row_bytes, units, begin, size); }};
   }
   const size_t begin = layout.by_turns ? 0 : place.begin * row_bytes;
-  TensorView& view = AddSlice(*tensor, count, rows.subspan(begin, count * row_bytes));
+  TensorView& view = AddSlice(*tensor, holder, count, rows.subspan(begin, count * row_bytes));
   view.rope_pairs_adjacent |= layout.pairs_adjacent;
   const RowOrder order = OrderOf(place, count);
   if (cols != 0) return {&view, [=] { return GatherColumns(rows, cols, row_bytes / cols, order); }};
@@ -248,12 +251,13 @@ SKALD_INLINE TensorRows TensorFinder::RequireTurned(const Holder& holder, const 
   const std::span<const std::byte> all = BytesOf(*tensor, holder);
   const size_t row_bytes = all.size() / place.rows;
   const auto rows = all.subspan(place.begin * row_bytes, cols * row_bytes);
-  TensorView& view = AddSlice(*tensor, count, rows);
+  TensorView& view = AddSlice(*tensor, holder, count, rows);
   const GroupFormat* const format = std::exchange(view.format, nullptr);
   const RowOrder order = {0, 1, count};
   if (format == nullptr) return {&view, [=] { return GatherColumns(rows, cols, row_bytes / count, order); }};
   view.dtype = DType::kF32;
-  return {&view, [=] { return GatherColumns(DecodedRows(rows, *format, cols), cols, sizeof(float), order); }};
+  const float factor = FactorOf(view);
+  return {&view, [=] { return GatherColumns(DecodedRows(rows, *format, cols, factor), cols, sizeof(float), order); }};
 }
 
 SKALD_INLINE TensorRows TensorFinder::RequireMxfp4(const Holder& holder, const Place& place, size_t count,
@@ -289,25 +293,26 @@ SKALD_INLINE const TensorView* TensorFinder::FindQuantised(const std::string& na
   return tensor == nullptr || tensor->quantised == nullptr ? nullptr : tensor;
 }
 
-SKALD_INLINE TensorRows TensorFinder::RequireQuantised(const TensorView& tensor, const Place& place, size_t count,
-                                                       size_t cols, bool transposed) {
+SKALD_INLINE TensorRows TensorFinder::RequireQuantised(const TensorView& tensor, const Holder& holder,
+                                                       const Place& place, size_t count, size_t cols, bool transposed) {
   const QuantisedRows& rows = *tensor.quantised;
   const bool turned = transposed && place.spelling.layout.interleaved;  // columns of the part's rows
-  const uint64_t shape[] = {transposed && !turned ? cols : place.rows, !transposed ? cols
-                                                                       : turned    ? count
-                                                                                   : place.rows};
+  const ExpertIndex expert = holder.stacked.value_or(ExpertIndex{0, 1});
+  const size_t lines_of_one = transposed && !turned ? cols : place.rows, first = expert.index * lines_of_one;
+  const uint64_t shape[] = {lines_of_one * expert.count, !transposed ? cols : turned ? count : place.rows};
   Require(std::string(tensor.name), shape, Types::kFloatsOrGroups);
   if (!status_) return {};
   SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, tensor});
   slice.view.shape = {&slice.rows, 1};
-  const RowOrder order = turned ? RowOrder{0, 1, count} : OrderOf(place, count);
+  RowOrder order = turned ? RowOrder{0, 1, count} : OrderOf(place, count);
   if (!transposed) {
+    order.first += first;
     bytes_total_ += count * rows.row_bytes() - tensor.bytes.size();
     return {&slice.view, [&rows, order] { return QuantisedRowsIn(rows, order); }};
   }
   slice.view.format = nullptr, slice.view.dtype = DType::kF32;
   bytes_total_ += count * cols * sizeof(float) - tensor.bytes.size();
-  const RowOrder lines = {turned ? place.begin : 0, 1, cols};
+  const RowOrder lines = {first + (turned ? place.begin : 0), 1, cols};
   return {&slice.view, [&rows, lines, cols, order] {
             return GatherColumns(QuantisedFloatsIn(rows, lines), cols, sizeof(float), order);
           }};

@@ -55,6 +55,9 @@ class Checkpoint {
 
   void SortByName();
 
+  /// Gives tensors of NVFP4 in a GGUF file the factors that other tensors hold, and takes these out.
+  void TakeFactors();
+
   static Result<Checkpoint> OpenFolderOrFile(const std::filesystem::path& path);
 
   std::filesystem::path path_;

@@ -25,6 +25,8 @@ struct TensorView {
   std::span<const uint64_t> shape;      ///< outermost axis first; [] is a scalar
   std::span<const std::byte> bytes;     ///< little-endian, last axis contiguous; of any alignment
   const GroupFormat* format = nullptr;  ///< of a group-quantised type that can be read
+  /// Numbers (F32) by which those of `format` are multiplied: one, or one for each matrix of the first axis; none: 1.
+  std::span<const std::byte> factors = {};
   /// The two rows that RoPE rotates together are neighbours, not half a head apart.
   bool rope_pairs_adjacent = false;
   /// Makes the rows of a matrix that several tensors hold; null for a tensor of its own. `bytes` are then none.
@@ -32,6 +34,9 @@ struct TensorView {
 };
 
 namespace internal {
+
+/// The factor of a tensor that has one for all, or none.
+float FactorOf(const TensorView& tensor);
 
 /// Returns the type of parameters with that spelling in files; nothing for any other spelling.
 std::optional<DType> ParameterType(std::string_view dtype);

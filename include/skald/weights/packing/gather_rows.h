@@ -32,7 +32,8 @@ std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t c
                                      const RowOrder& order);
 
 /// The values of group-quantised rows, `count` of them, as the bytes of floats.
-std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format, size_t count);
+std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format, size_t count,
+                                   float factor = 1.0f);
 
 /// Of codes [rows, blocks, 16] and scales [rows, blocks], `blocks` to a row. Returns rows of GGUF's blocks.
 std::vector<std::byte> GatherMxfp4(std::span<const std::byte> codes, std::span<const std::byte> scales, size_t blocks,

@@ -19,6 +19,7 @@ struct PackSource {
   DType dtype;                          ///< kF32, kF16 or kBF16; not read if there is a `format`
   size_t rows;                          ///< outputs
   const GroupFormat* format = nullptr;  ///< of a group-quantised tensor; `cols` is a multiple of its block_elements
+  float factor = 1.0f;                  ///< by which the numbers of `format` are multiplied
 };
 
 size_t RowBytes(const PackSource& source, size_t cols);

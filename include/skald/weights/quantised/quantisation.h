@@ -32,6 +32,7 @@ enum class QuantisationMethod {
   kAwq,                ///< AutoAWQ
   kGptq,               ///< AutoGPTQ, GPTQModel
   kBitsAndBytes,       ///< nf4, fp4 and eight bits
+  kBitNet,             ///< transformers' bitnet: weights of -1, 0 and 1
   kMlx,                ///< mlx_lm
 };
 
@@ -41,9 +42,12 @@ struct Quantisation {
   std::string name;                                                ///< as the file calls the method
   QuantisedSizes sizes = {};                                       ///< of modules that `others` does not name
   std::map<std::string, QuantisedSizes, std::less<>> others = {};  ///< by the name of the module
-  std::vector<QuantisedSizes> choices = {};  ///< kCompressedTensors: of integers; a tensor has one of them
-  size_t block_rows = 0, block_cols = 0;     ///< kFp8: that have a scale in common; 0: all
+  std::vector<QuantisedSizes> choices = {};  ///< of whole numbers; a weight has those that fit its tensors
+  size_t block_rows = 0, block_cols = 0;     ///< of FP8: that have a scale in common; 0: all
+  bool also_rows = false;                    ///< of FP8: other weights have a scale for each row or for all
   bool zeros_less_one = false;               ///< kGptq: zero points are stored less one
+  bool in_rows = false;                      ///< kAwq: words are along the rows of a weight (version gemv)
+  bool divides = false;                      ///< kBitNet: by the scale
 
   /// The sizes of one module.
   const QuantisedSizes& Of(std::string_view module) const;

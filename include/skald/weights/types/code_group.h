@@ -45,6 +45,9 @@ struct GroupFormat {
   void (*decode)(const std::byte* block, CodeGroup* groups);  ///< one block, of any alignment
   /// The same to a CodeBlock, for types with scales of scales.
   void (*decode_block)(const std::byte* block, CodeBlock& decoded) = nullptr;
+  /// The numbers of a block of codes of floats, a kTile of them: a scale (F32) and the bytes of the codes. There is
+  /// then no `decode`.
+  void (*decode_floats)(const std::byte* block, float* numbers) = nullptr;
 
   /// Whether Q6A represents blocks exactly.
   constexpr bool FitsQ6A() const { return decode_block != nullptr && packed != DType::kIQ4_XS; }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "skald/base/numbers/float_codes.h"
 #include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/weights/types/block_bytes.h"
@@ -80,6 +81,18 @@ inline void DecodeIq4Nl(const std::byte* block, CodeGroup* groups) {
 }
 inline void DecodeMxfp4(const std::byte* block, CodeGroup* groups) {
   DecodeListed<MXFP4>(block + 1, std::ldexp(1.0f, static_cast<int>(ByteAt(block, 0)) - 128), groups);
+}
+
+/// NVFP4: four scales (E4M3 without a sign, 127 is zero), then 16 numbers of MXFP4's values for each, 8 in low halves
+/// first.
+inline void DecodeNvfp4(const std::byte* block, CodeGroup* groups) {
+  for (size_t g = 0; g < 4; ++g) {
+    const unsigned scale = ByteAt(block, g) & 127;
+    groups[g].scale = scale == 127 ? 0.0f : 0.5f * FromE4M3(scale), groups[g].offset = 0.0f;
+    for (size_t i = 0; i < kCodeGroup; ++i) {
+      groups[g].codes[i] = MXFP4::kValues[ByteAt(block, 4 + 8 * g + i % 8) >> (i / 8 * 4) & 15];
+    }
+  }
 }
 
 /// IQ4_XS: the scale of the scales (binary16); two bytes with the upper two bits of the eight scales, four with the
@@ -262,6 +275,7 @@ inline const GroupFormat* FindGroupFormat(std::string_view type) {
                                        {"Q5_1", {DType::kQ5_1, 32, 24, DecodeQ5_1}},
                                        {"IQ4_NL", {DType::kIQ4_NL, 32, 18, DecodeIq4Nl}},
                                        {"MXFP4", {DType::kMXFP4, 32, 17, DecodeMxfp4}},
+                                       {"NVFP4", {DType::kQ8A, 64, 36, DecodeNvfp4}},
                                        {"Q2_K", NestedFormat<DecodeQ2K>(DType::kQ2_K, 84)},
                                        {"Q3_K", NestedFormat<DecodeQ3K>(DType::kQ3_K, 110)},
                                        {"Q4_K", NestedFormat<DecodeQ4K>(DType::kQ4_K, 144)},

@@ -35,7 +35,7 @@ class QuantisedRows {
   }
 
   std::string name;                     ///< of the weight
-  uint64_t shape[2];                    ///< rows, cols
+  uint64_t shape[2];                    ///< rows, cols; of matrices that are stacked, the rows of all
   std::string stored_as;                ///< for people: the method and its bits
   uint64_t stored_bytes = 0;            ///< of all its tensors
   const GroupFormat* format = nullptr;  ///< represents its numbers exactly

@@ -20,6 +20,10 @@ inline constexpr Renaming kFolderNames[] = {{"feed_forward_norm.", "post_attenti
                                             {"mlp.experts.gate_proj.weight", "mlp.experts.gate_up_proj"},
                                             {"mlp.experts.up_proj.weight", "mlp.experts.gate_up_proj"},
                                             {"mlp.experts.down_proj.weight", "mlp.experts.down_proj"},
+                                            // as MLX stacks them
+                                            {"mlp.experts.gate_proj.", "mlp.switch_mlp.gate_proj."},
+                                            {"mlp.experts.up_proj.", "mlp.switch_mlp.up_proj."},
+                                            {"mlp.experts.down_proj.", "mlp.switch_mlp.down_proj."},
                                             {"mlp.shared_expert.", "mlp.shared_expert."},
                                             {"self_attn.q_proj.", "self_attn.q_proj."},
                                             {"self_attn.k_proj.", "self_attn.k_proj."},

@@ -16,7 +16,9 @@
 namespace skald {
 
 SKALD_INLINE size_t PartialSumsSize(const Matrix& weights, size_t rows) {
-  return IsGrouped(weights.dtype) ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols);
+  return IsGrouped(weights.dtype) || IsFloatCoded(weights.dtype)
+             ? 0
+             : PartialSumsSize(rows, weights.rows, weights.padded_cols);
 }
 
 SKALD_INLINE void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch) {

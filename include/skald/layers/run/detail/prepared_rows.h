@@ -8,6 +8,7 @@
 #include "skald/layers/run/prepared_rows.h"
 
 #include <cstdint>
+#include <type_traits>
 
 #include "skald/base/inline.h"
 #include "skald/base/numbers/bf16.h"
@@ -16,7 +17,7 @@ namespace skald {
 
 SKALD_INLINE size_t PreparedRowBytes(DType type, size_t cols) {
   const size_t padded = VisitWeightType(type, [=]<class T>() { return PaddedK<T>(cols); });
-  return IsGrouped(type) ? QuantizedRows::Bytes(1, padded) : padded * SizeOf(type);
+  return IsGrouped(type) ? QuantizedRows::Bytes(1, padded) : padded * PreparedElement(type);
 }
 
 namespace internal {
@@ -49,7 +50,8 @@ SKALD_INLINE void PlacePrepared(DType type, const std::byte* part, size_t cols, 
       internal::PlaceQuantized(QuantizedRows::In(const_cast<std::byte*>(part), 1, padded_part),
                                QuantizedRows::In(whole, rows, padded_k), row, first);
     } else {
-      internal::PlaceTiles<T>(part, padded_part, whole, rows, row, first, padded_k);
+      using Element = std::remove_pointer_t<Prepared<T>>;
+      internal::PlaceTiles<Element>(part, padded_part, whole, rows, row, first, padded_k);
     }
   });
 }

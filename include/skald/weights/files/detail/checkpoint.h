@@ -54,6 +54,25 @@ SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::unique_ptr<
   }
   for (size_t i = 0; files_->gguf && i < files_->gguf->size(); ++i) tensors_.push_back((*files_->gguf)[i]);
   SortByName();
+  if (files_->gguf) TakeFactors();
+}
+
+SKALD_INLINE void Checkpoint::TakeFactors() {
+  std::vector<std::string> taken;
+  for (TensorView& tensor : tensors_) {
+    constexpr std::string_view kWeight = "weight";
+    if (tensor.dtype_name != "NVFP4" || !tensor.name.ends_with(kWeight)) continue;
+    const std::string_view module = tensor.name.substr(0, tensor.name.size() - kWeight.size());
+    // How the original rounds activations.
+    taken.push_back(Concat({module, "input_scale"}));
+    const TensorView* const factors = Find(taken.emplace_back(Concat({module, "scale"})));
+    const uint64_t matrices = tensor.shape.size() > 2 ? tensor.shape.front() : 1;
+    const bool fits = factors != nullptr && factors->dtype == DType::kF32 &&
+                      (factors->bytes.size() == sizeof(float) || factors->bytes.size() == matrices * sizeof(float));
+    fits ? void(tensor.factors = factors->bytes) : taken.pop_back();
+  }
+  std::ranges::sort(taken);
+  std::erase_if(tensors_, [&](const TensorView& tensor) { return std::ranges::binary_search(taken, tensor.name); });
 }
 
 SKALD_INLINE const TensorView* Checkpoint::Find(std::string_view name) const {

@@ -7,11 +7,19 @@
 
 #include "skald/weights/files/tensor_view.h"
 
+#include <cstring>
+
 #include "skald/base/inline.h"
 
 namespace skald {
 
 namespace internal {
+
+SKALD_INLINE float FactorOf(const TensorView& tensor) {
+  float factor = 1.0f;
+  if (tensor.factors.size() == sizeof(factor)) std::memcpy(&factor, tensor.factors.data(), sizeof(factor));
+  return factor;
+}
 
 SKALD_INLINE std::optional<DType> ParameterType(std::string_view dtype) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {

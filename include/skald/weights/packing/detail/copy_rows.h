@@ -51,10 +51,19 @@ void CopyLanes(const T& from, const LaneCopy& lanes, T& to) {
   copy(from.codes, to.codes, 4);
 }
 
+/// The same of codes of floats, a byte of each row beside the others.
+template <FloatCoded T>
+void CopyLanes(const T& from, const LaneCopy& lanes, T& to) {
+  const auto bytes = [](auto& array) { return reinterpret_cast<std::byte*>(&array); };
+  const auto source = [](const auto& array) { return reinterpret_cast<const std::byte*>(&array); };
+  lanes(source(from.scales), sizeof(from.scales), sizeof(float), bytes(to.scales));
+  lanes(source(from.codes), sizeof(from.codes), 1, bytes(to.codes));
+}
+
 /// Copies rows of a panel.
 template <class T>
 void CopyLanes(const std::byte* from, const LaneCopy& lanes, size_t cols, std::byte* to) {
-  if constexpr (kIsGrouped<T>) {
+  if constexpr (Packs<T>) {
     for (size_t pack = 0; pack < PaddedK<T>(cols) / T::kTerms; ++pack) {
       CopyLanes(reinterpret_cast<const T*>(from)[pack], lanes, reinterpret_cast<T*>(to)[pack]);
     }

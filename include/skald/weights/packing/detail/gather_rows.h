@@ -53,14 +53,14 @@ SKALD_INLINE std::vector<std::byte> GatherColumns(std::span<const std::byte> mat
 }
 
 SKALD_INLINE std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format,
-                                                size_t count) {
+                                                size_t count, float factor) {
   const size_t row_bytes = rows.size() / count, cols = row_bytes / format.block_bytes * format.block_elements;
   std::vector<std::byte> decoded(count * cols * sizeof(float));
   for (size_t row = 0; row < count; ++row) {
     for (size_t k = 0; k < cols; k += kTile) {
       float tile[kTile];
       const size_t here = std::min(kTile, cols - k);
-      ReadTile(PackRow{&rows[row * row_bytes], DType::kF32, &format}, k, here, tile);
+      ReadTile(PackRow{&rows[row * row_bytes], DType::kF32, &format, factor}, k, here, tile);
       std::memcpy(&decoded[(row * cols + k) * sizeof(float)], tile, here * sizeof(float));
     }
   }

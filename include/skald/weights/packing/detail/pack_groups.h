@@ -188,6 +188,7 @@ WeightGroup<T> QuantizeWeighted(const float* values, const float* weights) {
 /// Whether T represents groups of this format exactly.
 template <class T>
 bool HoldsExactly(const GroupFormat& format) {
+  if (format.decode == nullptr) return false;
   return format.packed == kDTypeOf<T> || (std::is_same_v<T, Q6A> && format.FitsQ6A()) || std::is_same_v<T, Q8A>;
 }
 

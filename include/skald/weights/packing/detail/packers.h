@@ -12,6 +12,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/numbers/bf16.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/weights/packing/detail/pack_codes.h"
 #include "skald/weights/packing/detail/pack_groups.h"
 #include "skald/weights/packing/detail/panels.h"
 
@@ -27,7 +28,8 @@ void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t 
       const size_t begin = std::max(first, panel * kLanes);
       const size_t end = std::min(first + source.rows, (panel + 1) * kLanes);
       for (size_t n = begin; n < end; ++n) {
-        rows[n % kLanes] = {source.bytes + (n - first) * RowBytes(source, matrix.cols), source.dtype, source.format};
+        rows[n % kLanes] = {source.bytes + (n - first) * RowBytes(source, matrix.cols), source.dtype, source.format,
+                            source.factor};
       }
       first += source.rows;
     }

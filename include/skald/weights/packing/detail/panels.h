@@ -55,6 +55,7 @@ struct PackRow {
   const std::byte* bytes = nullptr;
   DType dtype = DType::kF32;
   const GroupFormat* format = nullptr;
+  float factor = 1.0f;  // of the format's numbers
 };
 
 /// Decodes the blocks of a group-quantised row that hold elements [begin, end), of whole blocks.
@@ -62,6 +63,9 @@ inline void DecodeGroups(const PackRow& row, size_t begin, size_t end, CodeGroup
   const GroupFormat& format = *row.format;
   for (size_t k = begin; k < end; k += format.block_elements) {
     format.decode(row.bytes + k / format.block_elements * format.block_bytes, groups + (k - begin) / kCodeGroup);
+  }
+  for (size_t g = 0; row.factor != 1.0f && g < (end - begin) / kCodeGroup; ++g) {
+    groups[g].scale *= row.factor, groups[g].offset *= row.factor;
   }
 }
 
@@ -71,6 +75,12 @@ template <class T>
 void ReadTile(const PackRow& row, size_t begin, size_t count, T* __restrict output) {
   if (row.format == nullptr) {
     return ConvertElements(row.bytes + begin * SizeOf(row.dtype), row.dtype, count, output);
+  }
+  if (row.format->decode_floats != nullptr) {
+    float numbers[kTile];
+    row.format->decode_floats(row.bytes + begin / kTile * row.format->block_bytes, numbers);
+    for (size_t i = 0; i < kTile; ++i) output[i] = FromFloat<T>(numbers[i]);
+    return;
   }
   CodeGroup groups[256 / kCodeGroup];
   const size_t first = begin / row.format->block_elements * row.format->block_elements;
@@ -84,7 +94,7 @@ void ReadTile(const PackRow& row, size_t begin, size_t count, T* __restrict outp
 
 /// Writes one panel of `cols` columns to `output`, in the packed order of T.
 template <class T>
-requires(!kIsGrouped<T>) void PackPanel(const PackRow (&rows)[kLanes], size_t cols, T* __restrict output) {
+requires(!Packs<T>) void PackPanel(const PackRow (&rows)[kLanes], size_t cols, T* __restrict output) {
   for (size_t begin = 0; begin < cols; begin += kTile, output += kTile * kLanes) {
     alignas(64) T values[kLanes][kTile] = {};
     for (size_t r = 0; r < kLanes; ++r) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AWQ as AutoAWQ writes it (version gemm): the columns of a weight one after the other. qweight [cols, rows / 8], eight
-// rows in a word; scales [groups, rows]; qzeros [groups, rows / 8]. In a word, rows 0, 2, 4, 6, 1, 3, 5, 7 follow each
-// other from the lowest bits on.
+// AWQ as AutoAWQ writes it. Version gemm has the columns of a weight one after the other: qweight [cols, rows / 8],
+// eight rows in a word; scales [groups, rows]; qzeros [groups, rows / 8]. In a word, rows 0, 2, 4, 6, 1, 3, 5, 7 follow
+// each other from the lowest bits on. Version gemv has rows: qweight [rows, cols / 8], qzeros [rows, words], scales
+// [rows, 8 * words], from the lowest bits on, with more words than groups need.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_AWQ_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_AWQ_H_
@@ -53,8 +54,61 @@ class AwqRows final : public GroupRows {
   const TensorView &codes_, &scales_, &zeros_;
 };
 
+class AwqGemvRows final : public GroupRows {
+ public:
+  AwqGemvRows(const TensorView& codes, const TensorView& scales, const TensorView& zeros, size_t group)
+      : GroupRows(codes.shape[0], codes.shape[1] * 8, group), codes_(codes), scales_(scales), zeros_(zeros) {
+    stored_as = "AWQ, 4 bits";
+    stored_bytes = StoredTensors::BytesOf({&codes, &scales, &zeros});
+    ChooseForm(0, 15);
+  }
+
+ private:
+  static const std::byte* RowOf(const TensorView& words, size_t row) {
+    return words.bytes.data() + row * static_cast<size_t>(words.shape[1]) * 4;
+  }
+
+  void Codes(size_t first, size_t count, int16_t* codes) const override {
+    const auto cols = static_cast<size_t>(shape[1]);
+    for (size_t r = first; r < first + count; ++r) {
+      for (size_t k = 0; k < cols; ++k) *codes++ = static_cast<int16_t>(BitsAt(RowOf(codes_, r), k, 4));
+    }
+  }
+
+  void Numbers(size_t row, ScaleAndZero* groups) const override {
+    for (size_t g = 0; g < num_groups(); ++g) {
+      groups[g].scale = FloatAt(scales_, row * static_cast<size_t>(scales_.shape[1]) + g);
+      groups[g].zero = BitsAt(RowOf(zeros_, row), g, 4);
+    }
+  }
+
+  const TensorView &codes_, &scales_, &zeros_;
+};
+
+/// The number of words in which version gemv keeps the zero points of a row: a multiple of 1, 2 or 4.
+inline uint64_t GemvWordsOf(uint64_t groups, size_t group) {
+  const uint64_t multiple = group >= 128 ? 1 : group >= 64 ? 2 : 4;
+  return CeilDiv(CeilDiv(groups, 8), multiple) * multiple;
+}
+
+inline std::unique_ptr<QuantisedRows> AwqGemvOf(const ModuleTensors& module, const Quantisation& quantisation) {
+  const TensorView* const codes = module.RequireMatrix("qweight", "I32");
+  if (codes == nullptr) return nullptr;
+  const uint64_t rows = codes->shape[0], cols = codes->shape[1] * 8;
+  const size_t chosen = quantisation.Of(module.module).group, group = chosen == 0 ? static_cast<size_t>(cols) : chosen;
+  const uint64_t words = GemvWordsOf(cols / group, group);
+  const TensorView* const scales = module.Require("scales", kFloatTypes, {{rows, words * 8}});
+  const TensorView* const zeros = module.Require("qzeros", "I32", {{rows, words}});
+  if (cols % group != 0) {
+    module.Complain(ErrorCode::kInvalidArgument, "qweight", "expected rows of whole groups");
+  }
+  if (scales == nullptr || zeros == nullptr || !module.all.status()) return nullptr;
+  return std::make_unique<AwqGemvRows>(*codes, *scales, *zeros, group);
+}
+
 /// The weight of a module with qweight.
 inline std::unique_ptr<QuantisedRows> AwqOf(const ModuleTensors& module, const Quantisation& quantisation) {
+  if (quantisation.in_rows) return AwqGemvOf(module, quantisation);
   const TensorView* const codes = module.RequireMatrix("qweight", "I32");
   if (codes == nullptr) return nullptr;
   const uint64_t rows = codes->shape[1] * 8, cols = codes->shape[0];

@@ -9,8 +9,10 @@
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_BITSANDBYTES_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_BITSANDBYTES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +21,8 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/json/json_tree.h"
+#include "skald/base/numbers/float_codes.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/weights/quantised/detail/float_rows.h"
 #include "skald/weights/quantised/detail/group_rows.h"
 #include "skald/weights/quantised/detail/stored_tensors.h"
@@ -48,6 +52,14 @@ class BitsAndBytes8Rows final : public GroupRows {
   const TensorView &codes_, &largest_;
 };
 
+/// A block of NF4: a scale, a byte for each code.
+inline void DecodeNf4(const std::byte* block, float* numbers) {
+  float scale;
+  std::memcpy(&scale, block, sizeof(scale));
+  for (size_t i = 0; i < kTile; ++i) numbers[i] = kNf4Numbers[ByteAt(block + sizeof(scale), i)] * scale;
+}
+inline constexpr GroupFormat kNf4Format = {DType::kNF4, kTile, sizeof(float) + kTile, nullptr, nullptr, DecodeNf4};
+
 class BitsAndBytes4Rows final : public FloatRows {
  public:
   struct Tensors {
@@ -66,9 +78,23 @@ class BitsAndBytes4Rows final : public FloatRows {
     stored_bytes = StoredTensors::BytesOf(
         {tensors.codes, tensors.map, tensors.factors, tensors.map_of_factors, tensors.factors_of_factors});
     for (size_t i = 0; i < 16; ++i) map_[i] = FloatAt(*tensors.map, i);
+    const bool is_nf4 = std::ranges::equal(map_, kNf4Numbers);
+    if (is_nf4 && sizes.cols % kTile == 0 && sizes.block % kTile == 0) format = &kNf4Format;
+  }
+
+  void Write(size_t first, size_t count, std::byte* to) const override {
+    if (format == nullptr) return FloatRows::Write(first, count, to);
+    const auto cols = static_cast<size_t>(shape[1]);
+    for (size_t i = first * cols; i < (first + count) * cols; i += kTile, to += kNf4Format.block_bytes) {
+      const float factor = FactorOf(i / sizes_.block);
+      std::memcpy(to, &factor, sizeof(factor));
+      for (size_t k = 0; k < kTile; ++k) to[sizeof(factor) + k] = static_cast<std::byte>(CodeAt(i + k));
+    }
   }
 
  private:
+  unsigned CodeAt(size_t i) const { return ByteAt(tensors_.codes->bytes.data(), i / 2) >> (i % 2 == 0 ? 4 : 0) & 15; }
+
   float FactorOf(size_t block) const {
     if (tensors_.map_of_factors == nullptr) return FloatAt(*tensors_.factors, block);
     const float factor = FloatAt(*tensors_.factors_of_factors, block / sizes_.block_of_factors);
@@ -82,7 +108,7 @@ class BitsAndBytes4Rows final : public FloatRows {
     for (size_t k = 0; k < cols; ++k) {
       const size_t i = row * cols + k;
       if (k == 0 || i % sizes_.block == 0) factor = FactorOf(i / sizes_.block);
-      values[k] = map_[ByteAt(tensors_.codes->bytes.data(), i / 2) >> (i % 2 == 0 ? 4 : 0) & 15] * factor;
+      values[k] = map_[CodeAt(i)] * factor;
     }
   }
 

@@ -83,9 +83,24 @@ inline bool HasLargestZero(const TensorView& zeros, uint64_t rows, int bits) {
   return false;
 }
 
+/// The sizes of a module: where there is a choice, those that fit its tensors.
+inline QuantisedSizes GptqSizesOf(const ModuleTensors& module, const Quantisation& quantisation) {
+  const TensorView* const codes = module.Find("qweight");
+  const TensorView* const scales = module.Find("scales");
+  const TensorView* const zeros = module.Find("qzeros");
+  const auto is_matrix = [](const TensorView* tensor) { return tensor != nullptr && tensor->shape.size() == 2; };
+  if (!is_matrix(codes) || !is_matrix(scales) || !is_matrix(zeros)) return quantisation.Of(module.module);
+  for (const QuantisedSizes& sizes : quantisation.choices) {
+    const uint64_t cols = codes->shape[0] * 32 / static_cast<uint64_t>(sizes.bits);
+    const uint64_t groups = sizes.group == 0 ? 1 : CeilDiv(cols, sizes.group);
+    if (scales->shape[0] == groups && zeros->shape[1] == WordsOf(codes->shape[1], sizes.bits)) return sizes;
+  }
+  return quantisation.Of(module.module);
+}
+
 /// The weight of a module with qweight.
 inline std::unique_ptr<QuantisedRows> GptqOf(const ModuleTensors& module, const Quantisation& quantisation) {
-  const QuantisedSizes sizes = quantisation.Of(module.module);
+  const QuantisedSizes sizes = GptqSizesOf(module, quantisation);
   const TensorView* const codes = module.RequireMatrix("qweight", "I32");
   if (codes == nullptr) return nullptr;
   const auto bits = static_cast<uint64_t>(sizes.bits);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MLX's quantised weights: weight [rows, cols * bits / 32], words of codes from the lowest bits on; scales and biases
-// [rows, groups]: weight = scale * code + bias.
+// [rows, groups]: weight = scale * code + bias. Those of experts are stacked: each tensor has an axis of them before.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_MLX_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_MLX_H_
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "skald/weights/quantised/detail/group_rows.h"
 #include "skald/weights/quantised/detail/stored_tensors.h"
@@ -21,7 +22,7 @@ class MlxRows final : public GroupRows {
  public:
   MlxRows(const TensorView& codes, const TensorView& scales, const TensorView& biases, uint64_t cols,
           const QuantisedSizes& sizes)
-      : GroupRows(codes.shape[0], cols, sizes.group),
+      : GroupRows(codes.bytes.size() / 4 / codes.shape.back(), cols, sizes.group),
         codes_(codes),
         scales_(scales),
         biases_(biases),
@@ -54,18 +55,22 @@ class MlxRows final : public GroupRows {
 /// The weight of a module with scales and biases.
 inline std::unique_ptr<QuantisedRows> MlxOf(const ModuleTensors& module, const Quantisation& quantisation) {
   const QuantisedSizes sizes = quantisation.Of(module.module);
-  const TensorView* const codes = module.RequireMatrix("weight", "U32");
+  const TensorView* const found = module.Find("weight");
+  const bool stacked = found != nullptr && found->shape.size() == 3;
+  const TensorView* const codes = module.RequireMatrix("weight", "U32", stacked);
   if (codes == nullptr) return nullptr;
   const auto bits = static_cast<uint64_t>(sizes.bits);
-  const uint64_t rows = codes->shape[0], cols = codes->shape[1] * 32 / bits;
-  if (codes->shape[1] * 32 % bits != 0 || cols % sizes.group != 0) {
+  const uint64_t words = codes->shape.back(), cols = words * 32 / bits;
+  if (words * 32 % bits != 0 || cols % sizes.group != 0) {
     module.Complain(ErrorCode::kInvalidArgument, "weight",
                     Concat({"expected rows of whole groups of ", std::to_string(sizes.group), " codes of ",
                             std::to_string(bits), " bits, found shape ", ShapeText(codes->shape)}));
     return nullptr;
   }
-  const TensorView* const scales = module.Require("scales", kFloatTypes, {{rows, cols / sizes.group}});
-  const TensorView* const biases = module.Require("biases", kFloatTypes, {{rows, cols / sizes.group}});
+  std::vector<uint64_t> shape(codes->shape.begin(), codes->shape.end());
+  shape.back() = cols / sizes.group;
+  const TensorView* const scales = module.Require("scales", kFloatTypes, {shape});
+  const TensorView* const biases = module.Require("biases", kFloatTypes, {shape});
   if (scales == nullptr || biases == nullptr) return nullptr;
   return std::make_unique<MlxRows>(*codes, *scales, *biases, cols, sizes);
 }

@@ -87,6 +87,14 @@ inline int ReadBits(const QuantisationFields& fields, std::initializer_list<int>
   return *known.begin();
 }
 
+inline void SetBlock(const QuantisationFields& fields, const char* name, size_t rows, size_t cols,
+                     Quantisation& quantisation) {
+  const bool is_other =
+      quantisation.block_rows != 0 && (quantisation.block_rows != rows || quantisation.block_cols != cols);
+  if (is_other) fields->Unsupported(name, nlohmann::json({rows, cols}), "one size of blocks of FP8");
+  quantisation.block_rows = rows, quantisation.block_cols = cols;
+}
+
 // Two sizes of a block, or nothing.
 inline void ReadBlock(const QuantisationFields& fields, const char* name, Quantisation& quantisation) {
   const nlohmann::json* const block = fields->Find(name);
@@ -97,7 +105,7 @@ inline void ReadBlock(const QuantisationFields& fields, const char* name, Quanti
   if (!block->is_array() || block->size() != 2 || !is_size((*block)[0]) || !is_size((*block)[1])) {
     return fields->WrongValue(name, *block, "two numbers of rows and columns");
   }
-  quantisation.block_rows = (*block)[0].get<size_t>(), quantisation.block_cols = (*block)[1].get<size_t>();
+  SetBlock(fields, name, (*block)[0].get<size_t>(), (*block)[1].get<size_t>(), quantisation);
 }
 
 inline void ReadFp8(const QuantisationFields& fields, Quantisation& quantisation) {
@@ -105,7 +113,7 @@ inline void ReadFp8(const QuantisationFields& fields, Quantisation& quantisation
   fields->Expect("fmt", "e4m3");
   fields->Expect("expert_dtype", "fp8");
   // A field that is missing means blocks, one that is null a scale of the whole matrix.
-  if (!fields->Contains("weight_block_size")) quantisation.block_rows = quantisation.block_cols = 128;
+  if (!fields->Contains("weight_block_size")) SetBlock(fields, "weight_block_size", 128, 128, quantisation);
   ReadBlock(fields, "weight_block_size", quantisation);
   fields.RefuseOthers(
       "quant_method activation_scheme scale_fmt dequantize modules_to_not_convert modules_to_convert ignored_layers",
@@ -122,7 +130,12 @@ inline void ReadAwq(const QuantisationFields& fields, Quantisation& quantisation
   quantisation.sizes = {ReadBits(fields, {4}), ReadGroup(fields, 128)};
   fields->Expect("zero_point", true);
   for (const char* const name : {"version", "format"}) {
-    if (fields->String(name, "gemm") != "GEMM") fields->Expect(name, "gemm");
+    const std::string version = fields->String(name, "gemm");
+    const bool is_gemv = version == "gemv" || version == "GEMV";
+    if (!is_gemv && version != "gemm" && version != "GEMM") {
+      fields->Unsupported(name, nlohmann::json(version), "gemm and gemv");
+    }
+    quantisation.in_rows |= is_gemv;
   }
   fields.RefuseOthers(
       "quant_method modules_to_not_convert backend do_fuse fuse_max_seq_len modules_to_fuse exllama_config "
@@ -139,6 +152,24 @@ inline constexpr std::string_view kPassedGptq =
     "use_cuda_fp16 exllama_config max_input_length model_seqlen backend meta lm_head parallel_packing offload_to_disk "
     "offload_to_disk_path quantizer gptaq";
 
+// GPTQModel's sizes of modules whose names match: tensors say which these are, and which are not quantised.
+inline void ReadDynamic(const QuantisationFields& fields, Quantisation& quantisation) {
+  const nlohmann::json* const dynamic = fields->Find("dynamic");
+  if (dynamic == nullptr) return;
+  if (!dynamic->is_object()) return fields->WrongValue("dynamic", *dynamic, "an object");
+  QuantisationFields(*dynamic, fields.NameOf("dynamic"), fields.error())
+      .ForEachObject([&](const std::string& modules, const QuantisationFields& other) {
+        if (modules.starts_with("-")) return;
+        QuantisedSizes sizes = quantisation.sizes;
+        if (other->Contains("bits")) sizes.bits = ReadBits(other, {2, 3, 4, 8});
+        if (other->Contains("group_size")) sizes.group = ReadGroup(other);
+        sizes.has_choices = other->Flag("desc_act", sizes.has_choices);
+        quantisation.choices.push_back(sizes);
+        other.RefuseOthers(kPassedGptq, quantisation.name);
+      });
+  if (!quantisation.choices.empty()) quantisation.choices.insert(quantisation.choices.begin(), quantisation.sizes);
+}
+
 inline void ReadGptq(const QuantisationFields& fields, Quantisation& quantisation) {
   quantisation.method = QuantisationMethod::kGptq;
   quantisation.sizes = {ReadBits(fields, {2, 3, 4, 8}), ReadGroup(fields, 128)};
@@ -151,6 +182,7 @@ inline void ReadGptq(const QuantisationFields& fields, Quantisation& quantisatio
     if (format != "gptq" && format != "gptq_v2") fields->Unsupported(name, nlohmann::json(format), "gptq and gptq_v2");
     quantisation.zeros_less_one &= format == "gptq";
   }
+  ReadDynamic(fields, quantisation);
   fields.RefuseOthers(kPassedGptq, quantisation.name);
 }
 
@@ -216,9 +248,11 @@ inline void ReadWeightsOfGroup(const QuantisationFields& weights, Quantisation& 
     ReadBlock(weights, "block_structure", quantisation);
   } else if (group != 0) {
     const int bits = weights->Integer("num_bits", 4, 8);
-    if (bits == 8) quantisation.block_rows = 1, quantisation.block_cols = group;
+    if (bits == 8) SetBlock(weights, "group_size", 1, group, quantisation);
     const bool is_known = bits == 8 || group == 16 || group == 32;
     if (!is_known) weights->Unsupported("group_size", nlohmann::json(group), "16 and 32 for floats of 4 bits");
+  } else {
+    quantisation.also_rows = true;
   }
   weights.RefuseOthers("symmetric actorder observer observer_kwargs scale_dtype zp_dtype", "compressed-tensors");
 }
@@ -260,6 +294,16 @@ inline void ReadBitsAndBytes(const QuantisationFields& fields, Quantisation& qua
       quantisation.name);
 }
 
+inline void ReadBitNet(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kBitNet;
+  const std::string linear = fields->String("linear_class", "bitlinear");
+  quantisation.divides = linear == "bitlinear";
+  if (!quantisation.divides) fields->Expect("linear_class", "autobitlinear");
+  fields->Expect("quantization_mode", "offline");
+  fields->Expect("use_rms_norm", false);
+  fields.RefuseOthers("quant_method modules_to_not_convert rms_norm_eps", quantisation.name);
+}
+
 inline QuantisedSizes ReadMlxSizes(const QuantisationFields& fields) {
   const int bits = ReadBits(fields, {2, 3, 4, 6, 8});
   fields->Expect("mode", "affine");
@@ -293,7 +337,8 @@ inline void ReadMethod(const QuantisationFields& fields, std::optional<Quantisat
                                         {"auto-round", ReadAutoRound},
                                         {"intel/auto-round", ReadAutoRound},
                                         {"compressed-tensors", ReadCompressedTensors},
-                                        {"bitsandbytes", ReadBitsAndBytes}};
+                                        {"bitsandbytes", ReadBitsAndBytes},
+                                        {"bitnet", ReadBitNet}};
   const bool is_bitsandbytes = fields->Flag("load_in_4bit", false) || fields->Flag("load_in_8bit", false);
   const std::string name =
       fields->String("quant_method", is_bitsandbytes ? std::optional<std::string_view>("bitsandbytes") : std::nullopt);

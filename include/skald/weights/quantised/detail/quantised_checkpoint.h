@@ -16,6 +16,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/weights/quantised/detail/awq.h"
+#include "skald/weights/quantised/detail/bitnet.h"
 #include "skald/weights/quantised/detail/bitsandbytes.h"
 #include "skald/weights/quantised/detail/compressed_tensors.h"
 #include "skald/weights/quantised/detail/fp8.h"
@@ -42,6 +43,8 @@ inline bool IsCodes(const TensorView& tensor, QuantisationMethod method) {
       return is(".qweight", {});
     case QuantisationMethod::kBitsAndBytes:
       return is(".weight", {"U8", "I8"});
+    case QuantisationMethod::kBitNet:
+      return is(".weight", {"U8"});
     case QuantisationMethod::kMlx:
       return is(".weight", {"U32"});
   }
@@ -54,6 +57,8 @@ inline std::unique_ptr<QuantisedRows> RowsOf(const ModuleTensors& module, const 
     case QuantisationMethod::kFp8: {
       module.Find("activation_scale");  // how the original rounds activations
       module.Find("input_scale");
+      const std::string_view part = codes.name.substr(module.module.size() + 1);
+      if (part != "weight") return Fp8ExpertsOf(module, part, quantisation);
       return Fp8Of(module, quantisation.name == "fp8" ? "weight_scale_inv" : "weight_scale", quantisation);
     }
     case QuantisationMethod::kCompressedTensors:
@@ -64,6 +69,8 @@ inline std::unique_ptr<QuantisedRows> RowsOf(const ModuleTensors& module, const 
       return GptqOf(module, quantisation);
     case QuantisationMethod::kBitsAndBytes:
       return BitsAndBytesOf(module, codes);
+    case QuantisationMethod::kBitNet:
+      return BitNetOf(module, quantisation);
     case QuantisationMethod::kMlx:
       return MlxOf(module, quantisation);
   }
@@ -92,7 +99,8 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> WithQuantised(Checkpoint 
     const internal::ModuleTensors module = {tensors, std::string(codes.name.substr(0, codes.name.rfind('.')))};
     std::unique_ptr<QuantisedRows> rows = internal::RowsOf(module, codes, quantisation);
     SKALD_TRY(tensors.status());
-    rows->name = module.NameOf("weight");
+    const bool is_weight = quantisation.method != QuantisationMethod::kFp8 || codes.name.ends_with(".weight");
+    rows->name = is_weight ? module.NameOf("weight") : std::string(codes.name);
     TensorView view = codes;
     view.name = rows->name, view.dtype_name = rows->stored_as, view.shape = rows->shape;
     view.format = rows->format, view.quantised = rows.get(), view.bytes = {};

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "skald/base/files/path_text.h"
+#include "skald/base/numbers/float_codes.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
@@ -27,15 +28,6 @@
 #include "skald/weights/types/block_bytes.h"
 
 namespace skald::internal {
-
-/// Returns the number with these bits of float8_e4m3fn: four bits of exponent, three of the fraction, no infinity.
-inline float FromE4M3(unsigned bits) {
-  const unsigned exponent = bits >> 3 & 15, fraction = bits & 7;
-  if ((bits & 127) == 127) return std::numeric_limits<float>::quiet_NaN();
-  const int shift = exponent == 0 ? -9 : static_cast<int>(exponent) - 10;
-  const float magnitude = std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 8), shift);
-  return bits & 128 ? -magnitude : magnitude;
-}
 
 /// Returns the power of two with these bits of float8_e8m0fnu.
 inline float FromE8M0(unsigned bits) {
@@ -153,13 +145,14 @@ struct ModuleTensors {
     all.Complain(code, NameOf(part), what);
   }
 
-  /// A tensor that must have two axes, none of them empty; or null.
-  const TensorView* RequireMatrix(std::string_view part, std::string_view types) const {
+  /// A tensor that must have two axes, none of them empty; or null. May be `stacked`: with an axis of matrices before.
+  const TensorView* RequireMatrix(std::string_view part, std::string_view types, bool stacked = false) const {
     const TensorView* const tensor = Require(part, types);
-    if (tensor == nullptr || (tensor->shape.size() == 2 && tensor->shape[0] != 0 && tensor->shape[1] != 0)) {
-      return tensor;
-    }
-    Complain(ErrorCode::kInvalidArgument, part, Concat({"expected a matrix, found shape ", ShapeText(tensor->shape)}));
+    const bool is_empty = tensor != nullptr && std::ranges::find(tensor->shape, 0u) != tensor->shape.end();
+    if (tensor == nullptr || (tensor->shape.size() == (stacked ? 3 : 2) && !is_empty)) return tensor;
+    Complain(
+        ErrorCode::kInvalidArgument, part,
+        Concat({"expected a matrix", stacked ? " for each expert" : "", ", found shape ", ShapeText(tensor->shape)}));
     return nullptr;
   }
 };
