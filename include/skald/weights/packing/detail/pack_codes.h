@@ -21,13 +21,13 @@
 
 namespace skald::internal {
 
-/// What a pack holds of one output.
+/// The part of a pack that one output has.
 struct CodedTile {
   float scale = 0.0f;
   uint8_t codes[kTile] = {};
 };
 
-/// The scale that gives the largest magnitude the code of the largest number.
+/// The largest number of a code.
 template <class T>
 inline constexpr float kLargestOf = std::is_same_v<T, F8> ? 448.0f : 1.0f;
 

@@ -83,7 +83,7 @@ inline bool HasLargestZero(const TensorView& zeros, uint64_t rows, int bits) {
   return false;
 }
 
-/// The sizes of a module: where there is a choice, those that fit its tensors.
+/// The sizes of a module: among several, those that fit its tensors.
 inline QuantisedSizes GptqSizesOf(const ModuleTensors& module, const Quantisation& quantisation) {
   const TensorView* const codes = module.Find("qweight");
   const TensorView* const scales = module.Find("scales");
