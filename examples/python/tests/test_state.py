@@ -62,6 +62,14 @@ def test_rewinding_forgets(tiny, workspace, tokens, data):
     assert np.array_equal(tiny.forward(cache, [5], workspace), logits_alone(tiny, tokens[:keep] + [5]))
 
 
+@LAWS
+@given(TOKENS, st.integers(2, 4), st.integers(1, 9), st.sampled_from(["*", "stream.*", None]))
+def test_threads_passes_and_watching_change_nothing(tiny, tokens, threads, pass_tokens, place):
+    hooks = [(place, lambda rows: None)] if place else []
+    logits = tiny.forward(skald.KVCache(tiny), tokens, skald.Workspace(threads=threads), pass_tokens=pass_tokens, hooks=hooks)
+    assert np.array_equal(logits, logits_alone(tiny, tokens))
+
+
 def test_edits_and_resume_points(tiny, workspace):
     cache = skald.KVCache(tiny, skald.RuntimeConfig(max_tokens=64))
     tiny.forward(cache, list(range(20)), workspace)
