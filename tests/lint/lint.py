@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "serving": {"open", "engine", "distributed", "store", "tokenizers", "templates", "constraints", "sampling", "model",
                 "families", "layers", "weights", "cache", "base"},
     "open": {"engine", "store", "tokenizers", "templates", "constraints", "sampling", "model", "families", "layers", "weights",
-             "cache", "base"},
+             "cache", "kernels", "base"},
     "engine": {"store", "sampling", "tokenizers", "constraints", "model", "families", "layers", "weights", "cache", "base"},
     "distributed": {"model", "families", "layers", "weights", "cache", "kernels", "base"},
     "store": {"sampling", "cache", "base"},
@@ -64,6 +64,7 @@ ROOMS = {
 DETAIL = "detail"
 FOR_ALL_ROOMS = {
     "skald/kernels/args.h",
+    "skald/kernels/similarity_args.h",
     "skald/base/text/marked_text.h",
     "skald/open/tools/output_format.h",
     "skald/open/tools/output_part.h",

@@ -240,6 +240,15 @@ TEST_CASE("what an encoder cannot embed is named") {
   const std::string text = "a";
   CheckError(encoder.Embed({&text, 1}, workspace), ErrorCode::kFailedPrecondition, "without a tokenizer");
 
+  const auto opened = [](const char* name, EncoderOptions options) {
+    options.has_text = false;
+    return OpenEncoder(Golden(name).folder, options);
+  };
+  CheckError(opened("bert_reranker", {.pooling = Pooling::kNone}), ErrorCode::kInvalidArgument,
+             "no other pooling (none");
+  CheckError(opened("bert", {.kind = EncoderKind::kDecoderReranker}), ErrorCode::kUnsupported, "no logits");
+  CheckError(opened("bert", {.kind = EncoderKind::kReranker}), ErrorCode::kUnsupported, "expected a head");
+
   auto cache = CreateKVCache(encoder.model().layout());
   REQUIRE(cache);
   const std::vector<int32_t> tokens = {3, 4};

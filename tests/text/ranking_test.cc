@@ -2,12 +2,15 @@
 
 #include "skald/open/encoders/ranking.h"
 
+#include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "tests/support/check_error.h"
+#include "tests/support/kernel_data.h"
 
 namespace skald {
 namespace ranking_test {
@@ -38,6 +41,28 @@ TEST_CASE("The nearest texts are those of the greatest cosine, whatever their le
   CHECK(*found == std::vector<FoundText>{{1, 1.0f}, {2, 1.0f}, {0, 0.8f}});
   testing::CheckError(FindNearest(std::vector<float>{1, 2, 3}, texts), ErrorCode::kInvalidArgument, "3 floats");
   CHECK(FindNearest(std::vector<float>{1}, Embeddings())->empty());
+}
+
+TEST_CASE("Similarities of floats, codes and bits are cosines, and need rows that fit") {
+  const std::vector<float> query = {3, -4, 0, 1}, rows = {3, -4, 0, 1, -6, 8, 0, -2, 0, 0, 0, 0, 4, 3, 5, 0};
+  CHECK(*Similarities(query, rows) == std::vector<float>{1, -1, 0, 0});
+  const std::vector<int8_t> codes = {3, -4, 0, 1}, many = {3, -4, 0, 1, -6, 8, 0, -2, 0, 0, 0, 0, 4, 3, 5, 0};
+  CHECK(*Similarities(codes, many) == std::vector<float>{1, -1, 0, 0});
+  const std::vector<uint8_t> bits = {0xF0, 0x01}, others = {0xF0, 0x01, 0x0F, 0xFE, 0xF0, 0xFE};
+  CHECK(*Similarities(bits, others) == std::vector<float>{1, -1, 0});
+  CHECK(Similarities(bits, {})->empty());
+  testing::CheckError(Similarities(query, std::span(rows).first(5)), ErrorCode::kInvalidArgument, "5 elements of rows");
+  testing::CheckError(Similarities(std::span<const float>(), rows), ErrorCode::kInvalidArgument, "query of 0");
+}
+
+TEST_CASE("A ranking of random vectors has the saved order and bits") {
+  constexpr size_t kCount = 500, kSize = 384;
+  const std::vector<float> query = testing::RandomFloats(1, kSize), rows = testing::RandomFloats(2, kCount * kSize);
+  const auto scores = Similarities(query, rows);
+  REQUIRE(scores);
+  for (size_t i = 0; i < kCount; ++i) CHECK((*scores)[i] == Cosine(query, std::span(rows).subspan(i * kSize, kSize)));
+  CHECK(OrderOfScores(*scores, 5) == Order{172, 405, 12, 92, 189});
+  CHECK((*scores)[172] == 0x1.232e86p-3f);
 }
 
 TEST_CASE("Embeddings that are not pooled are compared token by token") {

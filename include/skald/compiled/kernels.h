@@ -16,6 +16,7 @@
 namespace skald {
 
 template struct Kernels<HWY_TARGETS>;
+template struct SimilarityKernels<HWY_TARGETS>;
 
 // The kernels of matrices are compiled for each type because their addresses are taken: a type is listed in AllWeights
 // alone. Never called.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives Highway's target loop over kernels-inl.h and defines Kernels<> by a table of targets for each kernel.
+// Drives Highway's target loop over kernels-inl.h and defines Kernels<> and SimilarityKernels<> by a table of targets
+// for each kernel.
 //
 // Highway's loop can run once per translation unit. Include this header before hwy/highway.h. A source with its own
 // target loop (foreach_target.h) includes skald/kernels/kernels-inl.h in its per-target part and this header, kernels.h
@@ -15,6 +16,7 @@
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
 #include "skald/kernels/shared_targets.h"
+#include "skald/kernels/similarity.h"
 
 // clang-format off
 #if defined(HIGHWAY_HWY_FOREACH_TARGET_H_)
@@ -227,6 +229,27 @@ void Kernels<kTargets>::TimeMix(const TimeMixArgs& args) {
   SKALD_SHARE_ALL
   HWY_EXPORT_T(TimeMixTable, TimeMix);
   HWY_DYNAMIC_DISPATCH_T(TimeMixTable)(args);
+}
+
+template <int64_t kTargets>
+void SimilarityKernels<kTargets>::Dots(const DotArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(DotsTable, Dots);
+  HWY_DYNAMIC_DISPATCH_T(DotsTable)(args);
+}
+
+template <int64_t kTargets>
+void SimilarityKernels<kTargets>::CodeDots(const CodeDotArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(CodeDotsTable, CodeDots);
+  HWY_DYNAMIC_DISPATCH_T(CodeDotsTable)(args);
+}
+
+template <int64_t kTargets>
+void SimilarityKernels<kTargets>::BitDistances(const BitDistanceArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(BitDistancesTable, BitDistances);
+  HWY_DYNAMIC_DISPATCH_T(BitDistancesTable)(args);
 }
 
 }  // namespace skald

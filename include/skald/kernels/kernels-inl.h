@@ -35,5 +35,6 @@
 #include "skald/kernels/rows/embed-inl.h"
 #include "skald/kernels/rows/norm-inl.h"
 #include "skald/kernels/rows/rope-inl.h"
+#include "skald/kernels/rows/similarity-inl.h"
 
 #endif  // SKALD_KERNELS_KERNELS_INL_TOGGLE

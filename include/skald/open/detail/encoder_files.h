@@ -169,6 +169,10 @@ inline Result<void> ReadGgufFacts(const ModelInfo& info, EncoderFacts& facts) {
   for (const auto& [number, pooling] : kTypes) {
     if (static_cast<double>(*type) == number) facts.pooling = pooling;
   }
+  if (static_cast<double>(*type) == 4 && facts.kind == EncoderKind::kDecoder) {
+    facts.kind = EncoderKind::kDecoderReranker;
+    return {};
+  }
   if (static_cast<double>(*type) == 4) {
     const TensorView* const scores = checkpoint->Find("cls.output.weight");
     facts.kind = EncoderKind::kReranker;
@@ -241,11 +245,24 @@ inline Result<void> ReadReranker(const ModelInfo& info, EncoderFacts& facts) {
   return {};
 }
 
+// Whether a decoder is one of Qwen3-Reranker, of which the heading of the model card alone tells.
+inline Result<bool> IsQwen3Reranker(const ModelInfo& info) {
+  if (info.family != "qwen3") return false;
+  const auto card = ReadModelFile(info.model, "README.md");
+  if (!card && card.error().code == ErrorCode::kNotFound) return false;
+  if (!card) return Failure(card.error());
+  return card->find("\n# Qwen3-Reranker") != std::string::npos;
+}
+
 // Of a folder. Without a modules.json, encoders are pooled as sentence-transformers does it then.
 inline Result<void> ReadFolderFacts(const ModelInfo& info, EncoderFacts& facts) {
   SKALD_ASSIGN(const bool has_modules, ReadModules(info, facts));
   if (!has_modules && facts.kind == EncoderKind::kEncoder) SKALD_TRY(ReadReranker(info, facts));
-  if (!has_modules && facts.kind == EncoderKind::kDecoder) facts.pooling = Pooling::kLast;
+  if (!has_modules && facts.kind == EncoderKind::kDecoder) {
+    facts.pooling = Pooling::kLast;
+    SKALD_ASSIGN(const bool is_reranker, IsQwen3Reranker(info));
+    if (is_reranker) facts.kind = EncoderKind::kDecoderReranker;
+  }
   SKALD_ASSIGN(const bool has_prompts, ReadFields(info, "config_sentence_transformers.json",
                                                   [&](const JsonFields& fields) { ReadPrompts(fields, facts); }));
   (void)has_prompts;

@@ -21,6 +21,7 @@
 #include "skald/cache/steps/batch.h"
 #include "skald/layers/model_spec.h"
 #include "skald/model/any_model.h"
+#include "skald/open/encoders/ranking.h"
 #include "skald/open/open_encoder.h"
 
 namespace skald::internal {
@@ -211,11 +212,14 @@ inline Embeddings JoinPieces(size_t texts, std::span<const Piece> pieces, const 
   return result;
 }
 
-// Returns the similarity of each document to the query.
-inline std::vector<float> Similarities(const Embeddings& query, const Embeddings& documents, bool keeps_rows) {
+// Returns the similarity of each document to the one text of the query.
+inline Result<std::vector<float>> SimilaritiesOf(const Embeddings& query, const Embeddings& documents,
+                                                 bool keeps_rows) {
+  if (documents.size() == 0) return std::vector<float>();
+  if (!keeps_rows) return Similarities(query[0], documents.values);
   std::vector<float> scores;
   for (size_t i = 0; i < documents.size(); ++i) {
-    scores.push_back(keeps_rows ? MaxSim(query[0], documents[i], query.dimension) : Cosine(query[0], documents[i]));
+    scores.push_back(MaxSim(query[0], documents[i], query.dimension));
   }
   return scores;
 }

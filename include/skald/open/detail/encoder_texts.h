@@ -154,6 +154,21 @@ inline Result<std::vector<TextIds>> PairsOf(const Tokenizer& tokenizer, const Mo
   return HeadPairs(tokenizer, facts, spec.token_types > 1, query, document, options.long_text);
 }
 
+// Refuses uses that a model is not for: its head reads rows that are pooled as its files say, and one that sees both
+// ways has no logits.
+inline Result<void> CheckUse(const ModelInfo& info, const EncoderFacts& facts, std::optional<Pooling> pooling) {
+  const bool ranks = facts.kind == EncoderKind::kReranker || facts.kind == EncoderKind::kDecoderReranker;
+  if (ranks && pooling && *pooling != facts.pooling) {
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({info.name, " ranks, and takes no other pooling (", NameOf(*pooling), " was asked for)"}));
+  }
+  if (facts.kind == EncoderKind::kDecoderReranker && SeesBothWays(info.spec)) {
+    return Fail(ErrorCode::kUnsupported,
+                Concat({info.name, " is an encoder, which has no logits of \"yes\" and \"no\" to rank by"}));
+  }
+  return {};
+}
+
 // Finds the tokens whose logits a decoder's scores compare.
 inline Result<void> FindYesAndNo(const std::optional<Tokenizer>& tokenizer, EncoderFacts& facts) {
   if (facts.kind != EncoderKind::kDecoderReranker) return {};

@@ -132,7 +132,7 @@ SKALD_INLINE Result<std::vector<float>> Encoder::Rank(std::string_view query, st
       SKALD_ASSIGN(const auto of_query, Embed({&only, 1}, workspace, embed));
       embed.prompt_name = internal::NameIfThere(facts, "document");
       SKALD_ASSIGN(const auto of_documents, Embed(documents, workspace, embed));
-      return internal::Similarities(of_query, of_documents, facts.pooling == Pooling::kNone);
+      return internal::SimilaritiesOf(of_query, of_documents, facts.pooling == Pooling::kNone);
     }
     if (facts.dimension != 1) {
       return Fail(ErrorCode::kUnsupported, Concat({"the model gives ", std::to_string(facts.dimension),
@@ -160,8 +160,9 @@ SKALD_INLINE Result<Encoder> OpenEncoder(const std::filesystem::path& path, cons
 SKALD_INLINE Result<Encoder> OpenEncoder(const ModelInfo& info, const EncoderOptions& options) {
   return NoThrow(PathText(info.model.path()), [&]() -> Result<Encoder> {
     SKALD_ASSIGN(auto facts, ReadEncoderFacts(info));
-    if (options.pooling) facts.pooling = *options.pooling;
     if (options.kind) facts.kind = *options.kind;
+    SKALD_TRY(internal::CheckUse(info, facts, options.pooling));
+    if (options.pooling) facts.pooling = *options.pooling;
     std::optional<Tokenizer> tokenizer;
     if (options.has_text) {
       SKALD_ASSIGN(auto opened, OpenTokenizer(info));

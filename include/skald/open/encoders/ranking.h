@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of results: by their scores, and by their places where scores are equal, so that a ranking is the same on
-// every machine. Pure; safe for concurrent calls.
+// Rankings: similarities of a query to many vectors, and the order of results, by their scores and by their places
+// where scores are equal. They are the same on every machine. Pure; safe for concurrent calls.
 
 #ifndef SKALD_OPEN_ENCODERS_RANKING_H_
 #define SKALD_OPEN_ENCODERS_RANKING_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,17 @@
 #include "skald/open/encoders/embeddings.h"
 
 namespace skald {
+
+/// Returns the cosine of a query and each of the `rows`, [.., query.size()]. Error: kInvalidArgument for rows that are
+/// not of the query's length, or an empty query.
+Result<std::vector<float>> Similarities(std::span<const float> query, std::span<const float> rows);
+
+/// The same of int8 codes (ToInt8), whose scales change no cosine.
+Result<std::vector<float>> Similarities(std::span<const int8_t> query, std::span<const int8_t> rows);
+
+/// The same of bits (ToBinary), each taken for 1 or -1: 1 - 2 * bits that differ / bits. Bits that fill up a last byte
+/// count as alike, which changes no order.
+Result<std::vector<float>> Similarities(std::span<const uint8_t> query, std::span<const uint8_t> rows);
 
 /// Returns the indices of the `most` highest scores, the highest first; 0 for all. Of equal scores the first index
 /// comes first; what is no number comes last. Throws std::bad_alloc.

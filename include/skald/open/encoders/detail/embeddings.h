@@ -8,26 +8,27 @@
 #include "skald/open/encoders/embeddings.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "skald/base/inline.h"
+#include "skald/kernels/similarity.h"
 
 namespace skald {
 
 namespace internal {
 
-// Eight sums, element i in sum i mod 8, added pairwise: a product of two floats is exact in double.
 inline double SumOfProducts(std::span<const float> a, std::span<const float> b) {
-  constexpr size_t kSums = 8;
-  std::array<double, kSums> sums = {};
-  const size_t size = std::min(a.size(), b.size()), whole = size / kSums * kSums;
-  for (size_t i = 0; i < whole; i += kSums) {
-    for (size_t lane = 0; lane < kSums; ++lane) sums[lane] += double{a[i + lane]} * double{b[i + lane]};
-  }
-  for (size_t i = whole; i < size; ++i) sums[i - whole] += double{a[i]} * double{b[i]};
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+  double sum = 0.0;
+  SimilarityKernels<>::Dots({.vector = a.data(),
+                             .rows = b.data(),
+                             .cols = std::min(a.size(), b.size()),
+                             .output = &sum,
+                             .squares = nullptr,
+                             .row_begin = 0,
+                             .row_end = 1});
+  return sum;
 }
 
 }  // namespace internal
@@ -47,12 +48,18 @@ SKALD_INLINE float DotProduct(std::span<const float> a, std::span<const float> b
 }
 
 SKALD_INLINE float MaxSim(std::span<const float> query, std::span<const float> document, size_t dimension) {
+  std::vector<double> products(document.size() / dimension);
   double sum = 0.0;
   for (size_t q = 0; q + dimension <= query.size(); q += dimension) {
+    SimilarityKernels<>::Dots({.vector = query.data() + q,
+                               .rows = document.data(),
+                               .cols = dimension,
+                               .output = products.data(),
+                               .squares = nullptr,
+                               .row_begin = 0,
+                               .row_end = products.size()});
     double best = -std::numeric_limits<double>::infinity();
-    for (size_t d = 0; d + dimension <= document.size(); d += dimension) {
-      best = std::max(best, internal::SumOfProducts(query.subspan(q, dimension), document.subspan(d, dimension)));
-    }
+    for (const double product : products) best = std::max(best, product);
     sum += best;
   }
   return static_cast<float>(sum);

@@ -14,8 +14,85 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
+#include "skald/kernels/similarity.h"
 
 namespace skald {
+
+namespace internal {
+
+// A cosine by the sums that it is made of; 0 where one vector has no length.
+inline float CosineOf(double product, double square, double other_square) {
+  const double lengths = std::sqrt(square) * std::sqrt(other_square);
+  return lengths > 0.0 ? static_cast<float>(product / lengths) : 0.0f;
+}
+
+// Returns how many rows of the query's length there are.
+template <class T>
+Result<size_t> RowsFor(std::span<const T> query, std::span<const T> rows) {
+  if (!query.empty() && rows.size() % query.size() == 0) return rows.size() / query.size();
+  return Fail(ErrorCode::kInvalidArgument, "a query of " + std::to_string(query.size()) + " elements does not fit " +
+                                               std::to_string(rows.size()) + " elements of rows");
+}
+
+// By a kernel that gives products and squares, which are of the type Sum.
+template <class Sum, class T, class Kernel>
+Result<std::vector<float>> CosinesBy(Kernel kernel, std::span<const T> query, std::span<const T> rows) {
+  return NoThrow("similarities", [&]() -> Result<std::vector<float>> {
+    SKALD_ASSIGN(const size_t count, RowsFor(query, rows));
+    std::vector<Sum> products(count), squares(count);
+    kernel({.vector = query.data(),
+            .rows = rows.data(),
+            .cols = query.size(),
+            .output = products.data(),
+            .squares = squares.data(),
+            .row_begin = 0,
+            .row_end = count});
+    Sum square = 0;
+    kernel({.vector = query.data(),
+            .rows = query.data(),
+            .cols = query.size(),
+            .output = &square,
+            .squares = nullptr,
+            .row_begin = 0,
+            .row_end = 1});
+    std::vector<float> cosines(count);
+    for (size_t i = 0; i < count; ++i) {
+      cosines[i] =
+          CosineOf(static_cast<double>(products[i]), static_cast<double>(square), static_cast<double>(squares[i]));
+    }
+    return cosines;
+  });
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<std::vector<float>> Similarities(std::span<const float> query, std::span<const float> rows) {
+  return internal::CosinesBy<double>([](const DotArgs& args) { SimilarityKernels<>::Dots(args); }, query, rows);
+}
+
+SKALD_INLINE Result<std::vector<float>> Similarities(std::span<const int8_t> query, std::span<const int8_t> rows) {
+  return internal::CosinesBy<int64_t>([](const CodeDotArgs& args) { SimilarityKernels<>::CodeDots(args); }, query,
+                                      rows);
+}
+
+SKALD_INLINE Result<std::vector<float>> Similarities(std::span<const uint8_t> query, std::span<const uint8_t> rows) {
+  return NoThrow("similarities", [&]() -> Result<std::vector<float>> {
+    SKALD_ASSIGN(const size_t count, internal::RowsFor(query, rows));
+    std::vector<int64_t> distances(count);
+    SimilarityKernels<>::BitDistances({.vector = query.data(),
+                                       .rows = rows.data(),
+                                       .cols = query.size(),
+                                       .output = distances.data(),
+                                       .row_begin = 0,
+                                       .row_end = count});
+    const double bits = 8.0 * static_cast<double>(query.size());
+    std::vector<float> cosines(count);
+    for (size_t i = 0; i < count; ++i) {
+      cosines[i] = static_cast<float>((bits - 2.0 * static_cast<double>(distances[i])) / bits);
+    }
+    return cosines;
+  });
+}
 
 SKALD_INLINE std::vector<size_t> OrderOfScores(std::span<const float> scores, size_t most) {
   std::vector<size_t> order(scores.size());
@@ -44,8 +121,10 @@ SKALD_INLINE Result<std::vector<FoundText>> FindNearest(std::span<const float> q
                                                    std::to_string(texts.dimension));
     }
     std::vector<float> scores(texts.size());
-    for (size_t i = 0; i < scores.size(); ++i) {
-      scores[i] = is_pooled ? Cosine(query, texts[i]) : MaxSim(query, texts[i], texts.dimension);
+    if (is_pooled && texts.size() > 0) {
+      SKALD_ASSIGN(scores, Similarities(query, texts.values));
+    } else {
+      for (size_t i = 0; i < texts.size(); ++i) scores[i] = MaxSim(query, texts[i], texts.dimension);
     }
     std::vector<FoundText> found;
     for (const size_t index : OrderOfScores(scores, most)) found.push_back({index, scores[index]});
