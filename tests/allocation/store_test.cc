@@ -129,7 +129,7 @@ constexpr auto kGoesOn = [](auto& scene, const Result<Snapshot>& snapshot) {
   return scene.GoOn(snapshot->cache) + BytesIn(snapshot->notes.user);
 };
 
-SKALD_LAW("a snapshot is saved and loaded, or there is an error, whichever allocation fails", small) {
+SKALD_CACHE_LAW("a snapshot is saved and loaded, or there is an error, whichever allocation fails", small) {
   using InMemory = Stored<MemoryStore>;
   const std::string& name = small.name;
   FailEachAllocation(
@@ -294,7 +294,7 @@ TEST_CASE("a chunk store does what it is asked, or there is an error, whichever 
       [](NewFolder& folder) { return DirectoryStore::Open(folder.path); }, kSuccess);
 }
 
-SKALD_LAW("a prompt cache keeps its books, whichever allocation fails", small) {
+SKALD_CACHE_LAW("a prompt cache keeps its books, whichever allocation fails", small) {
   const std::string& name = small.name;
   const auto make = [&] { return std::make_unique<Prompts>(small); };
   const auto empty = [](Prompts& scene, const auto&) { return scene.Empty(); };

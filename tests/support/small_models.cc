@@ -3,6 +3,8 @@
 #include "tests/support/small_models.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <utility>
 
 #include "skald/cache/create.h"
@@ -11,6 +13,7 @@
 #include "skald/model/any_model.h"
 #include "skald/model/load.h"
 #include "skald/weights/random_weights.h"
+#include "tests/support/long_tests.h"
 #include "tests/support/small_configs.h"
 
 namespace skald::testing {
@@ -31,6 +34,16 @@ const std::vector<LayerFunction>& Functions() {
   return functions;
 }
 
+// The differences between groups of a cache that copying, saving and counting know.
+std::set<std::array<bool, 5>> KindsOf(const CacheLayout& layout) {
+  std::set<std::array<bool, 5>> kinds;
+  for (const CacheGroup& group : layout.groups()) {
+    kinds.insert(
+        {group.is_attention(), group.window > 0, group.latent_dim > 0, group.is_replayed(), group.is_inputs()});
+  }
+  return kinds;
+}
+
 }  // namespace
 
 const std::vector<SmallModel>& SmallModels() {
@@ -48,6 +61,14 @@ const SmallModel& SmallModelNamed(std::string_view name) {
 
 void ForEachSmallModel(void (*law)(const SmallModel& small)) {
   for (const SmallModel& small : SmallModels()) {
+    SUBCASE(small.name.c_str()) { law(small); }
+  }
+}
+
+void ForEachKindOfCache(void (*law)(const SmallModel& small)) {
+  std::set<std::set<std::array<bool, 5>>> seen;
+  for (const SmallModel& small : SmallModels()) {
+    if (!seen.insert(KindsOf(small.layout)).second && !LongTests()) continue;
     SUBCASE(small.name.c_str()) { law(small); }
   }
 }

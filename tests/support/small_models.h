@@ -52,11 +52,17 @@ const SmallModel& SmallModelNamed(std::string_view name);
 // Runs `law` on each of SmallModels(), as a SUBCASE of that name.
 void ForEachSmallModel(void (*law)(const SmallModel& small));
 
+// The same, but for models whose caches keep what those of a model before them keep (with SKALD_LONG_TESTS, for all):
+// enough for laws of what knows caches alone.
+void ForEachKindOfCache(void (*law)(const SmallModel& small));
+
 // A TEST_CASE of what holds for every small model: SKALD_LAW("what holds", small) { ... }
-#define SKALD_LAW(words, small) SKALD_LAW_IN(DOCTEST_ANONYMOUS(SkaldLaw), words, small)
-#define SKALD_LAW_IN(function, words, small)                           \
-  static void function(const ::skald::testing::SmallModel& small);     \
-  TEST_CASE(words) { ::skald::testing::ForEachSmallModel(&function); } \
+#define SKALD_LAW(words, small) SKALD_LAW_IN(DOCTEST_ANONYMOUS(SkaldLaw), ForEachSmallModel, words, small)
+// For every kind of cache.
+#define SKALD_CACHE_LAW(words, small) SKALD_LAW_IN(DOCTEST_ANONYMOUS(SkaldLaw), ForEachKindOfCache, words, small)
+#define SKALD_LAW_IN(function, for_each, words, small)             \
+  static void function(const ::skald::testing::SmallModel& small); \
+  TEST_CASE(words) { ::skald::testing::for_each(&function); }      \
   static void function(const ::skald::testing::SmallModel& small)
 
 // An AnyModel with weights that are a function of `seed`. Its calls are those of AnyModel.
