@@ -17,14 +17,17 @@
 #include "skald/base/threads/thread_pool.h"
 #include "skald/cache/create.h"
 #include "skald/engine/engine.h"
+#include "skald/engine/speculation/cache_head_drafter.h"
 #include "skald/engine/speculation/head_drafter.h"
 #include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
+#include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/draft_head.h"
 #include "skald/model/load.h"
 #include "skald/weights/packing/pack.h"
 #include "tests/engine/run_engine.h"
+#include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
@@ -142,6 +145,46 @@ SKALD_LAW("a head of random weights changes no text", small) {
   const Drafted plain = Write(model, nullptr, 0.8f), drafted = Write(model, &drafter, 0.8f);
   CheckSame(drafted.endings, plain.endings);
   CHECK(drafted.stats.drafted_tokens > 0);
+}
+
+SKALD_LAW("a head that reads the caches changes no text", small) {
+  const RandomModel model(small, 3);
+  const auto head = RandomAssistantHead(model.any(), 7);
+  if (!head) {
+    CHECK(head.error().code == ErrorCode::kUnsupported);
+    return;
+  }
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  CacheHeadDrafter drafter(*head, workspace);
+  const Drafted plain = Write(model, nullptr, 0.8f), drafted = Write(model, &drafter, 0.8f);
+  CheckSame(drafted.endings, plain.endings);
+  CHECK(drafted.stats.drafted_tokens > 0);
+}
+
+TEST_CASE("a model with cross-attention is computed beside a cache that it can read, and not without") {
+  const SmallModel small = ShortSighted();
+  const RandomModel model(small, 3, DType::kF32), other(SmallModels().front(), 3);
+  const DraftHead head = *RandomAssistantHead(model.any(), 7);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  KVCache cache = NewCache(small), empty = NewCache(small), foreign = NewCache(other.small());
+  REQUIRE(model.Forward(cache, RandomTokens(small, 1, 20), workspace));
+  REQUIRE(other.Forward(foreign, RandomTokens(other.small(), 1, 20), workspace));
+  const std::vector<int32_t> tokens = {1};
+  const std::vector<Want> wants = {Want::kHidden};
+  WholeText text = {.tokens = tokens, .wants = wants};
+  const auto encode = [&](const KVCache* beside) {
+    text.beside = beside;
+    return head.body().Encode({&text, 1}, workspace);
+  };
+  CHECK(encode(&cache));
+  CheckError(encode(nullptr), ErrorCode::kInvalidArgument, "there is none beside it");
+  CheckError(encode(&empty), ErrorCode::kInvalidArgument, "has no tokens");
+  CheckError(encode(&foreign), ErrorCode::kInvalidArgument, "no layer of the form");
+  const std::vector<WholeText> both = {{.tokens = tokens, .wants = wants, .beside = &cache},
+                                       {.tokens = tokens, .wants = wants, .beside = &foreign}};
+  CheckError(head.body().Encode(both, workspace), ErrorCode::kInvalidArgument, "several pools");
+  REQUIRE(cache.Erase(15, 16));
+  CheckError(encode(&cache), ErrorCode::kFailedPrecondition, "was edited");
 }
 
 // Notes what it is told.

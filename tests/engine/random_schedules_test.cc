@@ -23,9 +23,11 @@
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
 #include "skald/engine/engine.h"
+#include "skald/engine/speculation/cache_head_drafter.h"
 #include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/head_drafter.h"
 #include "skald/engine/speculation/prompt_lookup.h"
+#include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/draft_head.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/distributed/led_ranks.h"
@@ -47,6 +49,9 @@ struct Watched {
   std::vector<std::optional<FinishReason>> finish;
   std::vector<uint64_t> logits_digests;
 };
+
+// Whether every schedule has a head that guesses.
+bool HeadsOnly() { return std::getenv("SKALD_SCHEDULED_HEADS") != nullptr; }
 
 // Of the weights.
 constexpr uint64_t kSeed = 3;
@@ -268,7 +273,7 @@ class RandomSchedule {
         break;
       }
     }
-    if (seed_ % 3 == 0) DraftWithHead();
+    if (seed_ % 3 == 0 || HeadsOnly()) DraftWithHead();
     options.drafter = drafter_.get();
     options.max_drafts = Pick(1, 8);
     auto engine = Engine::Create(*flaky_model_, pool_, workspace_, options);
@@ -276,12 +281,17 @@ class RandomSchedule {
     engine_ = std::move(*engine);
   }
 
-  // Replaces the drafter by a head that reads the model, where the model can have one: hardly any guess is right.
+  // Replaces the drafter by a head that reads the model, or its caches, where the model can have one: hardly any guess
+  // is right.
   void DraftWithHead() {
     if (!head_) {
-      auto head = RandomPredictionHead(model_.any(), 5);
+      auto head = seed_ % 2 == 0 ? RandomAssistantHead(model_.any(), 5) : RandomPredictionHead(model_.any(), 5);
       if (!head) return;
       head_.emplace(*std::move(head));
+    }
+    if (head_->reads_cache()) {
+      drafter_ = std::make_unique<CacheHeadDrafter>(*head_, draft_workspace_);
+      return;
     }
     const CacheLayout& layout = head_->body().layout();
     RuntimeConfig runtime = {.max_tokens = kMaxContext, .rewind_tokens = seed_ % 2 * 8};
@@ -385,6 +395,7 @@ class RandomSchedule {
 
 SKALD_LAW("each request gets what it would get alone, however it is scheduled", small) {
   const RandomModel model(small, kSeed), smaller(small, 4);
+  if (HeadsOnly() && !RandomPredictionHead(model.any(), 5)) return;
   Workspace workspace = *CreateWorkspace({.threads = 1});
   const char* const wanted = std::getenv("SKALD_SCHEDULES");
   const char* const first = std::getenv("SKALD_FIRST_SCHEDULE");

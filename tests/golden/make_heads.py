@@ -8,7 +8,7 @@ Needs the packages transformers 5.24.0 and torch 2.15.0 of the Python index. The
 those of transformers; what goes around that layer is DeepSeek-V3's (arXiv:2412.19437, section 2.2), as the engines that
 run such heads compute it: the hidden state is that after the final norm, of the model first and then of the head.
 Everything is computed in float32, without a cache. Heads of EAGLE-3 (arXiv:2503.01840) are written out here, as there is
-no layer of transformers like theirs.
+no layer of transformers like theirs. Drafters of Gemma 4 are those of transformers.
 """
 import copy
 import json
@@ -226,15 +226,81 @@ def record_eagle(folder, family, sizes):
     print(f"{family}, EAGLE-3: least margins of guesses {margins}")
 
 
+# Sizes of a drafter of Gemma 4 for the model, and of the groups of its tokens.
+ASSISTANT = {"gemma4": dict(width=20, heads=4, layers=4, inner=36, groups=12, chosen=5)}
+
+
+@torch.no_grad()
+def record_assistant(folder, family, sizes):
+    into = folder / family
+    whole = transformers.AutoModelForCausalLM.from_pretrained(into, dtype=torch.float32,
+                                                              attn_implementation="eager").eval()
+    config, said = whole.config, json.loads((into / "config.json").read_text())
+    text = transformers.Gemma4TextConfig(
+        **{name: said[name] for name in ("vocab_size", "head_dim", "global_head_dim", "num_key_value_heads",
+                                                    "sliding_window", "rope_parameters", "max_position_embeddings")},
+        hidden_size=sizes["width"], intermediate_size=sizes["inner"], num_hidden_layers=sizes["layers"],
+        num_attention_heads=sizes["heads"], num_kv_shared_layers=sizes["layers"], hidden_size_per_layer_input=0,
+        layer_types=["sliding_attention"] * (sizes["layers"] - 1) + ["full_attention"], vocab_size_per_layer_input=0,
+        use_double_wide_mlp=False, tie_word_embeddings=True)
+    head = transformers.Gemma4AssistantForCausalLM._from_config(
+        transformers.Gemma4AssistantConfig(text_config=text, backbone_hidden_size=config.hidden_size,
+                                           use_ordered_embeddings=True, num_centroids=sizes["groups"],
+                                           centroid_intermediate_top_k=sizes["chosen"]),
+        attn_implementation="eager").eval()
+    fixed = {name: values.clone() for name, values in head.named_buffers()}  # frequencies of RoPE, say
+    randomize(head, offset_norms=False)
+    for name, values in head.named_buffers():
+        values.copy_(fixed[name])
+    generator = torch.Generator().manual_seed(15)
+    for layer in head.model.layers:
+        layer.layer_scalar.fill_(0.8)
+    order = torch.randperm(config.vocab_size, generator=generator)
+    head.masked_embedding.token_ordering.copy_(order)
+
+    prompt = load_file(into / "golden.safetensors")["input_ids"].long()
+    known = whole.model(input_ids=prompt[:, :-1], use_cache=False, return_shared_kv_states=True)
+    # The model's caches keep a window without the token that is computed next.
+    begins = {"full_attention": 0, "sliding_attention": -(config.sliding_window - 1)}
+    shared = {kind: tuple(states[:, :, begins[kind]:] for states in known.shared_kv_states[kind]) for kind in begins}
+
+    def guesses_from(of_output):
+        row, token, logits = known.last_hidden_state[:, -1:], prompt[:, -1:], []
+        guesses = []
+        for _ in range(3):
+            out = head(inputs_embeds=torch.cat([whole.model.embed_tokens(token), row], -1), shared_kv_states=shared,
+                       position_ids=torch.full((len(prompt), 1), prompt.shape[1] - 1))
+            logits.append(of_output(out))
+            token, row = logits[-1].argmax(-1), out.last_hidden_state
+            guesses.append(token)
+        margins = [float((best[..., 0] - best[..., 1]).min()) for best in (one.topk(2).values for one in logits)]
+        return logits[0], torch.cat(guesses, 1), margins
+
+    masked, guesses, margins = guesses_from(lambda out: out.logits)
+    head.config.use_ordered_embeddings = False
+    every, every_guess, every_margins = guesses_from(lambda out: out.logits)
+    head.config.use_ordered_embeddings = True
+    masked = masked.where(masked > masked.min(-1, keepdim=True).values, -torch.inf)
+
+    target = into / "assistant"
+    head.save_pretrained(target)
+    (target / "generation_config.json").unlink(missing_ok=True)
+    save_file({"logits": masked.contiguous(), "guesses": guesses, "all_logits": every.contiguous(),
+               "all_guesses": every_guess}, target / "golden.safetensors")
+    print(f"{family}, its drafter: least margins of guesses {margins} {every_margins}")
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
-    for family in sys.argv[2:] or [*FAMILIES, *EAGLE]:
+    for family in sys.argv[2:] or [*FAMILIES, *EAGLE, *ASSISTANT]:
         if family in FAMILIES:
             record(folder, family, FAMILIES[family])
-        else:
+        elif family in EAGLE:
             record_eagle(folder, family, EAGLE[family])
+        else:
+            record_assistant(folder, family, ASSISTANT[family])
 
 
 if __name__ == "__main__":

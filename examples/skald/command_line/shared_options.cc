@@ -62,9 +62,9 @@ void AddDraftOptions(CLI::App& command, const char* group, DraftOptions& draft, 
       "--mtp", draft.mtp,
       "Guess tokens with the layers for further tokens that the\nmodel's files have: faster, and never another text");
   auto* const model = command.add_option("--draft-model", draft.model,
-                                         "Smaller model with the same vocabulary, or EAGLE-3 head of the\nmodel "
-                                         "(folder or GGUF file), that guesses tokens:\nfaster where it is right, "
-                                         "and never another text");
+                                         "Smaller model with the same vocabulary, or EAGLE-3 head or\ndrafter of "
+                                         "Gemma 4 for the model (folder or GGUF file),\nthat guesses tokens: "
+                                         "faster where it is right, and never\nanother text");
   mtp->group(group)->excludes(model);
   model->type_name("PATH")->group(group);
   if (other == nullptr) return;

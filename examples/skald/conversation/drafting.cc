@@ -5,13 +5,16 @@
 #ifdef SKALD_HAS_STORE
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "model_files/known_models.h"
 #include "setup.h"
 #include "skald/cache/create.h"
+#include "skald/engine/speculation/cache_head_drafter.h"
 #include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/head_drafter.h"
+#include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/draft_head.h"
 #include "skald/model/heads/eagle_head.h"
 #include "skald/model/workspace.h"
@@ -30,19 +33,22 @@ struct Drafting {
   DraftModel drafter;
 };
 
-// The same of layers that read a model.
+// The same of layers that read a model. Without a pool they read its caches.
 struct HeadDrafting {
   HeadDrafting(std::shared_ptr<const ProgramModel> its_model, DraftHead its_head, std::shared_ptr<BlockPool> pool,
                Workspace its_workspace)
-      : model(std::move(its_model)),
-        head(std::move(its_head)),
-        workspace(std::move(its_workspace)),
-        drafter(head, std::move(pool), workspace) {}
+      : model(std::move(its_model)), head(std::move(its_head)), workspace(std::move(its_workspace)) {
+    if (pool == nullptr) {
+      drafter = std::make_unique<CacheHeadDrafter>(head, workspace);
+    } else {
+      drafter = std::make_unique<HeadDrafter>(head, std::move(pool), workspace);
+    }
+  }
 
   std::shared_ptr<const ProgramModel> model;
   DraftHead head;
   Workspace workspace;
-  HeadDrafter drafter;
+  std::unique_ptr<Drafter> drafter;
 };
 
 const char* OptionOf(const DraftOptions& draft) { return draft.mtp ? "--mtp" : "--draft-model"; }
@@ -75,24 +81,34 @@ Result<std::shared_ptr<Drafter>> LoadHeadFor(const Options& options, const Model
   SKALD_TRY(RefuseRanks(options));
   const ProgressBar bar("loading " + std::string(OptionOf(options.draft)), options.show_progress);
   const LoadOptions load = LoadOptionsOf(options, info, bar);
-  SKALD_ASSIGN(auto head, options.draft.mtp ? LoadPredictionHead(info.model, model->model(), load)
-                                            : LoadEagleHead(options.draft.model, model->model(), load));
+  const std::filesystem::path& path = options.draft.model;
+  SKALD_ASSIGN(auto head, options.draft.mtp        ? LoadPredictionHead(info.model, model->model(), load)
+                          : HasAssistantHead(path) ? LoadAssistantHead(path, model->model(), load)
+                                                   : LoadEagleHead(path, model->model(), load));
   runtime.cache_bytes /= NumLayers(info.spec);  // its part of the model's
-  SKALD_ASSIGN(auto pool, CreateBlockPool(head.body().layout(), runtime));
+  std::shared_ptr<BlockPool> pool;
+  if (!head.reads_cache()) {
+    SKALD_ASSIGN(pool, CreateBlockPool(head.body().layout(), runtime));
+  }
   SKALD_ASSIGN(auto workspace, CreateWorkspace(options.workspace));
   const auto drafting =
       std::make_shared<HeadDrafting>(std::move(model), std::move(head), std::move(pool), std::move(workspace));
-  return std::shared_ptr<Drafter>(drafting, &drafting->drafter);
+  return std::shared_ptr<Drafter>(drafting, drafting->drafter.get());
 }
 
 }  // namespace
 
 std::string DescribeDrafter(const DraftOptions& draft) {
   if (draft.mtp) return "the model's layers for further tokens guess tokens";
-  return draft.model.string() + (DraftsWithModel(draft) ? "" : ", a head of EAGLE-3,") + " guesses tokens";
+  const char* const head = HasEagleHead(draft.model)       ? ", a head of EAGLE-3,"
+                           : HasAssistantHead(draft.model) ? ", a drafter of Gemma 4,"
+                                                           : "";
+  return draft.model.string() + head + " guesses tokens";
 }
 
-bool DraftsWithModel(const DraftOptions& draft) { return !draft.model.empty() && !HasEagleHead(draft.model); }
+bool DraftsWithModel(const DraftOptions& draft) {
+  return !draft.model.empty() && !HasEagleHead(draft.model) && !HasAssistantHead(draft.model);
+}
 
 Options OptionsOfDraft(const Options& options) {
   Options own = options;

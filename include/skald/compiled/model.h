@@ -13,6 +13,7 @@
 #include "skald/model/detail/rank_memory.h"
 #include "skald/model/detail/rotation.h"
 #include "skald/model/detail/workspace.h"
+#include "skald/model/heads/detail/assistant_head.h"
 #include "skald/model/heads/detail/draft_head.h"
 #include "skald/model/heads/detail/eagle_head.h"
 

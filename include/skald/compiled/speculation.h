@@ -8,6 +8,7 @@
 
 #include "skald/engine/plan/detail/cost_model.h"
 #include "skald/engine/requests/detail/model_ref.h"
+#include "skald/engine/speculation/detail/cache_head_drafter.h"
 #include "skald/engine/speculation/detail/draft_length.h"
 #include "skald/engine/speculation/detail/draft_model.h"
 #include "skald/engine/speculation/detail/head_drafter.h"

@@ -38,11 +38,14 @@ namespace skald {
 class ForwardPass;
 struct ModelTables;
 
-/// A whole text for AnyModel::Encode. Nothing of it is owned.
+/// A whole text for AnyModel::Encode, or tokens beside one that another model computed. Nothing of it is owned.
 struct WholeText {
   std::span<const int32_t> tokens;      ///< at least one
   std::span<const Want> wants;          ///< [tokens], none of them kLogits
   std::span<const int32_t> types = {};  ///< [tokens], of models whose tokens have types; empty: all are 0
+  /// Of models with CrossAttention, whose layers read it: the other model's, with the text before these tokens. It
+  /// stays as it is, and its positions go on in `tokens`. Null for all other models.
+  const KVCache* beside = nullptr;
 };
 
 class AnyModel {
@@ -89,7 +92,9 @@ class AnyModel {
   /// outputs that their rows want, in order; they live in `workspace` until its next use. All texts are computed in one
   /// pass, options.pass_tokens or not: a text cannot be cut, and the caller decides which are together. The outputs
   /// of a text do not depend on the others. Errors name the text by its number: kInvalidArgument (no texts, no tokens,
-  /// an id or a type out of range, wants or types that do not match the tokens, or want logits), kOutOfRange (more
+  /// an id or a type out of range, wants or types that do not match the tokens, or want logits, a cache beside it where
+  /// none is read or none where one is, of another pool than the first text's, or without layers as they are read),
+  /// kOutOfRange (more
   /// tokens than the model has positions), kUnsupported (a model that does not see both ways, or a part of one),
   /// kResourceExhausted and kFailedPrecondition as Forward.
   Result<Outputs> Encode(std::span<const WholeText> texts, Workspace& workspace,
@@ -139,7 +144,8 @@ class AnyModel {
   /// Everything that computing the plan needs.
   Result<std::unique_ptr<ForwardPass>> MakePass(const StepPlan& plan, std::vector<std::span<const int32_t>> tokens,
                                                 std::span<BlockPool* const> pools, Workspace& workspace,
-                                                const ForwardOptions& options, TypesOfTokens types = {}) const;
+                                                const ForwardOptions& options, TypesOfTokens types = {},
+                                                std::span<const KVCache* const> beside = {}) const;
 
   /// Computes where nothing is in the way: here, and with all ranks of a model that is divided.
   Result<void> Run(const Result<std::unique_ptr<ForwardPass>>& pass, const CommunicatorRef* ranks) const;
@@ -154,6 +160,7 @@ class AnyModel {
 
   /// Checks a text for Encode.
   Result<void> CheckText(const WholeText& text) const;
+  Result<void> CheckBeside(const WholeText& text) const;
 
   /// Refuses to continue texts that must be computed whole.
   Result<void> CheckLooksBack() const;

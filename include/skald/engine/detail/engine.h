@@ -205,7 +205,7 @@ SKALD_INLINE std::optional<DraftTask> Engine::TaskFor(Sequence& sequence, const 
   }
   const StreamRows rows = watched_.Of(sequence.id());
   if (wanted == 0 && rows.values.empty()) return std::nullopt;
-  return DraftTask{sequence.id(), sequence.tokens(), &sequence.sampler(), wanted, rows};
+  return DraftTask{sequence.id(), sequence.tokens(), &sequence.sampler(), wanted, rows, &sequence.cache()};
 }
 
 SKALD_INLINE uint32_t Engine::MostDrafts(const Sequence& sequence) const {

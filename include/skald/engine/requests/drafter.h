@@ -5,7 +5,8 @@
 // the position alone in place of its acceptance rule). So a wrong guess costs time and changes nothing, and a drafter
 // of your own may guess in any way.
 //
-// A drafter may also read what the model computes: the rows of the residual stream at places that it names.
+// A drafter may also read what the model computes: the rows of the residual stream at places that it names, and the
+// caches of the texts.
 
 #ifndef SKALD_ENGINE_REQUESTS_DRAFTER_H_
 #define SKALD_ENGINE_REQUESTS_DRAFTER_H_
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "skald/base/result.h"
+#include "skald/cache/kv_cache.h"
 #include "skald/sampling/settings.h"
 
 namespace skald {
@@ -29,11 +31,13 @@ struct StreamRows {
 
 /// One text that goes on.
 struct DraftTask {
-  uint64_t sequence;                 ///< names it, for drafters that remember
-  std::span<const int32_t> tokens;   ///< all of it, prompt included
-  const SamplerSettings* sampler;    ///< by which the text's own tokens are drawn
-  uint32_t most;                     ///< guesses wanted at most; 0 only if there are rows to be read
-  StreamRows rows = {};              ///< for a drafter that watches places; valid during the call
+  uint64_t sequence;                ///< names it, for drafters that remember
+  std::span<const int32_t> tokens;  ///< all of it, prompt included
+  const SamplerSettings* sampler;   ///< by which the text's own tokens are drawn
+  uint32_t most;                    ///< guesses wanted at most; 0 only if there are rows to be read
+  StreamRows rows = {};             ///< for a drafter that watches places; valid during the call
+  /// What the model keeps of the text, which may be a beginning of it; null if nothing. Valid during the call.
+  const KVCache* cache = nullptr;
   std::vector<int32_t> drafts = {};  ///< to be filled; may stay empty
 };
 

@@ -34,6 +34,7 @@
 #include "skald/layers/spec/component.h"
 #include "skald/model/detail/forward.h"
 #include "skald/model/detail/model_places.h"
+#include "skald/model/detail/other_caches.h"
 #include "skald/model/detail/output_head.h"
 #include "skald/model/detail/watched_places.h"
 #include "skald/model/rotation.h"
@@ -110,17 +111,22 @@ SKALD_INLINE Result<Outputs> AnyModel::Encode(std::span<const WholeText> texts, 
     StepPlan plan = {
         .model = tables_->layout.model(), .block_tokens = kTile, .sequences = {}, .passes = std::vector<Pass>(1)};
     std::vector<std::span<const int32_t>> tokens, types;
+    std::vector<const KVCache*> beside;
     for (size_t i = 0; i < texts.size(); ++i) {
       if (auto valid = CheckText(texts[i]); !valid) return OfSequence(i, valid);
       const auto count = static_cast<uint32_t>(texts[i].tokens.size());
-      plan.sequences.push_back({.num_tokens = count, .wants = {texts[i].wants.begin(), texts[i].wants.end()}});
+      if (texts[i].beside != nullptr) beside.push_back(texts[i].beside);
+      plan.sequences.push_back({.first_position = texts[i].beside != nullptr ? texts[i].beside->size() : 0,
+                                .num_tokens = count,
+                                .wants = {texts[i].wants.begin(), texts[i].wants.end()}});
       plan.passes[0].push_back({static_cast<uint32_t>(i), 0, count});
       tokens.push_back(texts[i].tokens);
       types.push_back(texts[i].types);
     }
+    SKALD_TRY(OtherCaches::Check(tables_->pass_groups, beside));
     BlockPool none(tables_->layout, RuntimeConfig{.max_tokens = kMaxTokens});  // nothing is kept
     BlockPool* const pools[] = {&none};
-    SKALD_ASSIGN(const auto pass, MakePass(plan, std::move(tokens), pools, workspace, options, types));
+    SKALD_ASSIGN(const auto pass, MakePass(plan, std::move(tokens), pools, workspace, options, types, beside));
     const Outputs outputs = OutputsIn(workspace.outputs, plan);
     SKALD_TRY(pass->Run());
     return pass->stopped() ? Outputs::Stopped() : outputs;
@@ -228,14 +234,17 @@ Result<Outputs> AnyModel::Compute(std::string_view call, Workspace& workspace, c
   });
 }
 
-SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(
-    const StepPlan& plan, std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools,
-    Workspace& workspace, const ForwardOptions& options, TypesOfTokens types) const {
+SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(const StepPlan& plan,
+                                                                     std::vector<std::span<const int32_t>> tokens,
+                                                                     std::span<BlockPool* const> pools,
+                                                                     Workspace& workspace,
+                                                                     const ForwardOptions& options, TypesOfTokens types,
+                                                                     std::span<const KVCache* const> beside) const {
   SKALD_ASSIGN(const auto adapters, AdaptersOf(plan, options.adapters));
   SKALD_ASSIGN(auto watched,
                WatchedPlaces::Find(tables_->places, options.hooks, weights_.share.ranks > 1 ? options.ranks : nullptr));
   return std::make_unique<ForwardPass>(weights_, *tables_, plan, std::move(tokens), pools, workspace, options, adapters,
-                                       std::move(watched), types);
+                                       std::move(watched), types, beside);
 }
 
 SKALD_INLINE Result<void> AnyModel::Run(const Result<std::unique_ptr<ForwardPass>>& pass,
@@ -293,7 +302,16 @@ SKALD_INLINE Result<void> AnyModel::CheckText(const WholeText& text) const {
     return Fail(ErrorCode::kInvalidArgument, "a token has the type " + std::to_string(type) + ", the model has " +
                                                  std::to_string(spec().token_types) + " types");
   }
+  SKALD_TRY(CheckBeside(text));
   return CheckTokens(text.tokens);
+}
+
+SKALD_INLINE Result<void> AnyModel::CheckBeside(const WholeText& text) const {
+  const bool reads = ReadsOtherCache(spec());
+  if (reads == (text.beside != nullptr)) return {};
+  return Fail(ErrorCode::kInvalidArgument, reads
+                                               ? "the model reads the cache of another one, and there is none beside it"
+                                               : "there is a cache beside it, which the model does not read");
 }
 
 SKALD_INLINE Result<void> AnyModel::CheckLooksBack() const {

@@ -31,6 +31,7 @@
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/model/detail/model_places.h"
+#include "skald/model/detail/other_caches.h"
 #include "skald/model/detail/output_head.h"
 #include "skald/model/detail/pass_states.h"
 #include "skald/model/detail/per_layer_inputs.h"
@@ -87,11 +88,13 @@ class ForwardPass {
   // its numbers refer to; blocks need not be there yet. `adapters[s]` is that of sequence s or null; none at all where
   // no sequence has one. `watched` are the places that have hooks, or null. `types[s]` are those of the tokens of
   // sequence s, or none, which means 0; none at all where all are. Layers that see both ways need passes of whole
-  // sequences. All that is referred to must outlive this object.
+  // sequences. `beside[s]` is the cache that they read instead, in models that read another's; checked. All that is
+  // referred to must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
               std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
               const ForwardOptions& options, std::span<const Adapter* const> adapters,
-              std::unique_ptr<WatchedPlaces> watched, std::span<const std::span<const int32_t>> types = {})
+              std::unique_ptr<WatchedPlaces> watched, std::span<const std::span<const int32_t>> types = {},
+              std::span<const KVCache* const> beside = {})
       : weights_(weights),
         spec_(weights.spec),
         tables_(tables),
@@ -113,7 +116,8 @@ class ForwardPass {
         blocks_(plan, pools_),
         states_(plan, pools_),
         replays_(plan, pools_),
-        pass_states_(tables.pass_groups, weights, plan, act_) {
+        pass_states_(GroupsKept(tables, beside), weights, plan, act_),
+        other_caches_(tables.pass_groups, beside) {
     ReserveActivations(wanted_.most());
     ReserveOutputs();
   }
@@ -153,6 +157,12 @@ class ForwardPass {
   bool stopped() const { return watched_ != nullptr && watched_->stops(); }
 
  private:
+  // The groups whose keys and values are made here.
+  static const PassGroups& GroupsKept(const ModelTables& tables, std::span<const KVCache* const> beside) {
+    static const PassGroups kNone;
+    return beside.empty() ? tables.pass_groups : kNone;
+  }
+
   // [sequences]
   static std::vector<BlockPool*> PoolsOf(const StepPlan& plan, std::span<BlockPool* const> pools) {
     std::vector<BlockPool*> of_sequences;
@@ -295,6 +305,7 @@ class ForwardPass {
 
   LayerCache CacheOfPass(size_t group) const {
     const size_t at = rotations_.size() + group;
+    if (!other_caches_.empty()) return other_caches_.CacheOf(group, act_.cos[at].data(), act_.sin[at].data());
     return pass_states_.CacheOf(group, act_.cos[at].data(), act_.sin[at].data());
   }
 
@@ -405,6 +416,7 @@ class ForwardPass {
   StepStates states_;
   StepReplays replays_;
   PassStates pass_states_;
+  OtherCaches other_caches_;
   bool is_replayed_ = false;  // whether what is to be replayed has been
 };
 

@@ -2,8 +2,8 @@
 //
 // DraftHead: a few layers that guess the tokens after the next one from what a model computed of a text: from rows of
 // its residual stream and the token that follows each. Here are heads for multi-token prediction (DeepSeek-V3,
-// arXiv:2412.19437, section 2.2), which checkpoints of several families have after their last layer; eagle_head.h has
-// those that are published by themselves.
+// arXiv:2412.19437, section 2.2), which checkpoints of several families have after their last layer; eagle_head.h and
+// assistant_head.h have those that are published by themselves.
 
 #ifndef SKALD_MODEL_HEADS_DRAFT_HEAD_H_
 #define SKALD_MODEL_HEADS_DRAFT_HEAD_H_
@@ -33,6 +33,13 @@ namespace skald {
 
 class Operations;  // layers/run/operations.h
 
+/// Tokens in groups of equal size, of which only the likeliest groups are guessed from. Move-only.
+struct TokenGroups {
+  Matrix centroids = {};            ///< [groups, model_dim], whose products with a row say how likely each group is
+  std::vector<int32_t> order = {};  ///< [vocab_size], the tokens of the first group, then those of the next
+  size_t most = 0;                  ///< groups that are guessed from
+};
+
 /// The parts of a head besides its layers. Move-only.
 struct HeadParts {
   /// Numbers of the model's blocks whose input the head reads (Drafter::Watches).
@@ -42,11 +49,15 @@ struct HeadParts {
   /// the second one, of what `projection` gives.
   NormWeights embedding_norm, hidden_norm;
   NormWeights read_norm;  ///< of what is read of the model before it is projected; empty: none
-  /// Of the two side by side, [model_dim, 2 * model_dim]; of other heads, [model_dim, watches * the model's width].
+  /// Of the two side by side, [model_dim, 2 * the model's width]; of other heads, [model_dim, watches * that width].
   Matrix projection;
-  bool hidden_first = false;          ///< of the two, the hidden state comes before the embedding
-  std::optional<Matrix> output = {};  ///< [ids, model_dim], the output head; absent: the model's
-  std::vector<int32_t> ids = {};      ///< the tokens that it is for
+  /// [the model's width, model_dim], of heads narrower than the model: of a row of their own, which then takes the
+  /// place of the model's. Of no rows: there is none, and the two are equally wide.
+  Matrix back = {};
+  bool hidden_first = false;               ///< of the two, the hidden state comes before the embedding
+  std::optional<Matrix> output = {};       ///< [ids, model_dim], the output head; absent: the model's
+  std::vector<int32_t> ids = {};           ///< the tokens that it is for
+  std::optional<TokenGroups> groups = {};  ///< absent: any token may be guessed
 };
 
 /// The parameters of a head. Move-only.
@@ -70,8 +81,11 @@ class DraftHead {
   DraftHead(const AnyModel& model, HeadWeights weights,
             const std::vector<LayerFunction>& functions = StandardLayers::Functions());
 
-  /// The layers. Their caches have a token less than the text: the first is that of the second one.
+  /// The layers. Their caches have a token less than the text: the first is that of the second one. Those of a head
+  /// that reads_cache() have none.
   const AnyModel& body() const { return body_; }
+  /// Whether the layers read the model's own cache of the text (WholeText::beside), and keep nothing themselves.
+  bool reads_cache() const { return SeesBothWays(body_.spec()); }
   /// The block of body() whose input is what Inputs computes.
   size_t entry() const { return parts_.entry; }
   /// Numbers of the model's blocks whose input the head reads (Drafter::Watches).
@@ -86,13 +100,20 @@ class DraftHead {
                       AlignedBuffer<float>& inputs) const;
 
   /// Computes the logits of all the model's tokens, [rows, vocab_size], from rows of body() after its last block,
-  /// [rows, model_dim]. Tokens that the head has no output for have minus infinity. Errors as Inputs.
+  /// [rows, model_dim]. Tokens that the head has no output for, or that it does not guess from, have minus infinity.
+  /// Errors as Inputs.
   Result<void> Logits(std::span<const float> rows, Workspace& workspace, std::vector<float>& logits) const;
 
  private:
   /// The rows of hidden states beside embeddings, projected.
   void FuseHidden(std::span<const int32_t> tokens, std::span<const float> rows, From from, Operations& ops,
                   float* inputs) const;
+
+  /// Of all tokens, whatever group they are in.
+  Result<void> AllLogits(std::span<const float> rows, Workspace& workspace, std::vector<float>& logits) const;
+
+  /// Leaves the likeliest groups of each row.
+  Result<void> KeepGroups(std::span<const float> rows, Workspace& workspace, std::span<float> logits) const;
 
   const AnyModel* model_;
   HeadParts parts_;

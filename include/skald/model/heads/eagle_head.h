@@ -15,15 +15,16 @@
 
 namespace skald {
 
-/// Whether `path` has such a head: a folder, by its config.json (one layer, and a vocabulary of drafts), or a GGUF file
-/// (architecture "eagle3"). False for what cannot be read.
+/// Whether `path` has such a head: a folder, by its config.json (the architecture, one layer and a vocabulary of
+/// drafts, or the form of the speculators library), or a GGUF file (architecture "eagle3"). False for what cannot be
+/// read.
 bool HasEagleHead(const std::filesystem::path& path);
 
 /// Loads the head in a folder (config.json and safetensors) or a GGUF file for `model`, which must outlive it. Where
 /// config.json names no places (eagle_aux_hidden_state_layer_ids), they are the input of the third layer, of the middle
 /// one and of the third last. A head without an embedding or an output head of its own uses the model's. Errors name
-/// the file: kNotFound if it has no such head, kInvalidArgument for one of another model, kUnsupported for a model
-/// that ranks compute; else those of LoadWeights.
+/// the file: kNotFound if it has no such head, kInvalidArgument for one of another model, kUnsupported for a head with
+/// fields or tensors that are not known, and for a model that ranks compute; else those of LoadWeights.
 Result<DraftHead> LoadEagleHead(const std::filesystem::path& path, const AnyModel& model,
                                 const LoadOptions& options = {});
 

@@ -15,6 +15,7 @@
 #include "skald/cache/create.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/steps/batch.h"
+#include "skald/engine/speculation/detail/draw_guesses.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/outputs.h"
 
@@ -131,18 +132,13 @@ SKALD_INLINE Result<void> HeadDrafter::Forward(std::vector<Work>& works, DraftHe
 }
 
 SKALD_INLINE Result<void> HeadDrafter::Guess(std::vector<Work>& works) {
-  if (works.empty()) return {};
   std::vector<float> rows;
-  for (const Work& work : works) rows.insert(rows.end(), work.last.begin(), work.last.end());
-  SKALD_TRY(head_.Logits(rows, workspace_, logits_));
-  const size_t vocab = logits_.size() / works.size();
-  for (size_t i = 0; i < works.size(); ++i) {
-    DraftTask& task = *works[i].task;
-    SKALD_ASSIGN(auto drawn, Sample(std::span(logits_).subspan(i * vocab, vocab), *task.sampler, {},
-                                    task.tokens.size() + task.drafts.size(), scratch_));
-    task.drafts.push_back(drawn.id);
+  std::vector<DraftTask*> tasks;
+  for (const Work& work : works) {
+    rows.insert(rows.end(), work.last.begin(), work.last.end());
+    tasks.push_back(work.task);
   }
-  return {};
+  return internal::DrawGuesses(head_, rows, tasks, workspace_, scratch_, logits_);
 }
 
 SKALD_INLINE void HeadDrafter::Finish(const DraftTask& task, uint32_t right) {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -194,8 +195,9 @@ SKALD_INLINE Result<void> DraftHead::Inputs(std::span<const int32_t> tokens, std
   return internal::WithOperations(workspace, [&](Operations& ops) {
     Reserve(inputs, count * dim);
     ReserveMatMul(parts_.projection, count, workspace.activations.matmul);
+    if (parts_.back.rows > 0) ReserveMatMul(parts_.back, count, workspace.activations.matmul);
     const Rows output = {inputs.data(), dim};
-    if (!parts_.embedding_norm.empty()) return FuseHidden(tokens, rows, from, ops, inputs.data());
+    if (!parts_.embedding_norm.empty() || reads_cache()) return FuseHidden(tokens, rows, from, ops, inputs.data());
     if (from == From::kModel) {
       AlignedBuffer<float> read(rows.size());
       std::ranges::copy(rows, read.data());
@@ -213,21 +215,58 @@ SKALD_INLINE Result<void> DraftHead::Inputs(std::span<const int32_t> tokens, std
 SKALD_INLINE void DraftHead::FuseHidden(std::span<const int32_t> tokens, std::span<const float> rows, From from,
                                         Operations& ops, float* inputs) const {
   const size_t count = tokens.size(), dim = static_cast<size_t>(body_.spec().model_dim);
-  AlignedBuffer<float> hidden(count * dim), both(count * 2 * dim);
-  std::ranges::copy(rows, hidden.data());
   const AnyModel& of = from == From::kModel ? *model_ : body_;
+  const size_t width = static_cast<size_t>(model_->spec().model_dim), read = rows.size() / std::max<size_t>(count, 1);
+  AlignedBuffer<float> hidden(count * read), both(count * 2 * width);
+  std::ranges::copy(rows, hidden.data());
   const NormSpec& norm = body_.spec().final_norm;
-  const Rows left = {both.data(), 2 * dim}, right = {both.data() + dim, 2 * dim};
+  const Rows left = {both.data(), 2 * width}, right = {both.data() + width, 2 * width};
   const Rows states = parts_.hidden_first ? left : right, embeddings = parts_.hidden_first ? right : left;
-  norm.Run(of.weights().final_norm, ops, {hidden.data(), dim}, count, states);
-  norm.Run(parts_.hidden_norm, ops, states, count, states);
-  ops.Embed(body_.weights().embedding, tokens, EmbeddingFactor(body_.spec()), embeddings);
-  norm.Run(parts_.embedding_norm, ops, embeddings, count, embeddings);
+  const bool goes_back = from == From::kHead && parts_.back.rows > 0;
+  const Rows own = {hidden.data(), read}, normed = goes_back ? own : states;
+  of.spec().final_norm.Run(of.weights().final_norm, ops, own, count, normed);
+  if (goes_back) ops.MatMul(parts_.back, normed, count, {}, states);
+  if (!parts_.hidden_norm.empty()) norm.Run(parts_.hidden_norm, ops, states, count, states);
+  ops.Embed(model_->weights().embedding, tokens, EmbeddingFactor(model_->spec()), embeddings);
+  if (!parts_.embedding_norm.empty()) norm.Run(parts_.embedding_norm, ops, embeddings, count, embeddings);
   ops.MatMul(parts_.projection, left, count, {}, {inputs, dim});
 }
 
 SKALD_INLINE Result<void> DraftHead::Logits(std::span<const float> rows, Workspace& workspace,
                                             std::vector<float>& logits) const {
+  SKALD_TRY(AllLogits(rows, workspace, logits));
+  if (!parts_.groups) return {};
+  return KeepGroups(rows, workspace, logits);
+}
+
+SKALD_INLINE Result<void> DraftHead::KeepGroups(std::span<const float> rows, Workspace& workspace,
+                                                std::span<float> logits) const {
+  const TokenGroups& groups = *parts_.groups;
+  const auto dim = static_cast<size_t>(body_.spec().model_dim), vocab = groups.order.size();
+  const size_t count = rows.size() / dim, all = groups.centroids.rows, size = vocab / all;
+  return internal::WithOperations(workspace, [&](Operations& ops) {
+    AlignedBuffer<float> normed(rows.size()), likely(count * all);
+    ReserveMatMul(groups.centroids, count, workspace.activations.matmul);
+    std::ranges::copy(rows, normed.data());
+    const Rows stream = {normed.data(), dim};
+    body_.spec().final_norm.Run(body_.weights().final_norm, ops, stream, count, stream);
+    ops.MatMul(groups.centroids, stream, count, {}, {likely.data(), all});
+    std::vector<size_t> order(all);
+    for (size_t i = 0; i < count; ++i) {
+      const float* const of_row = likely.data() + i * all;
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::ranges::stable_sort(order, [&](size_t a, size_t b) { return of_row[a] > of_row[b]; });
+      for (const size_t group : std::span(order).subspan(groups.most)) {
+        for (const int32_t id : std::span(groups.order).subspan(group * size, size)) {
+          logits[i * vocab + static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
+        }
+      }
+    }
+  });
+}
+
+SKALD_INLINE Result<void> DraftHead::AllLogits(std::span<const float> rows, Workspace& workspace,
+                                               std::vector<float>& logits) const {
   const auto vocab = static_cast<size_t>(model_->spec().vocab_size), dim = static_cast<size_t>(body_.spec().model_dim);
   const size_t count = rows.size() / dim;
   if (rows.size() % dim != 0) return internal::FailRows();

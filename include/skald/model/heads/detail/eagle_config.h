@@ -7,6 +7,7 @@
 #ifndef SKALD_MODEL_HEADS_DETAIL_EAGLE_CONFIG_H_
 #define SKALD_MODEL_HEADS_DETAIL_EAGLE_CONFIG_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -18,13 +19,12 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/files/small_file.h"
-#include "skald/base/json/json_tree.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
 #include "skald/families/config_json.h"
 #include "skald/families/gguf_config.h"
 #include "skald/layers/model_spec.h"
+#include "skald/model/heads/detail/head_files.h"
 #include "skald/weights/files/gguf.h"
 #include "skald/weights/files/gguf_metadata.h"
 
@@ -41,35 +41,76 @@ struct EagleConfig {
   std::vector<size_t> places = {};      // numbers of the model's layers; none: the usual ones
 };
 
-inline nlohmann::json EagleJson(const std::filesystem::path& folder) {
-  const auto text = ReadSmallFile(folder / "config.json", kMaxConfigJson);
-  nlohmann::json json;
-  if (!text || !ParseJson(*text, json).empty()) return {};
-  return json;
+// Whether a config.json is that of a head of EAGLE-3.
+inline bool IsEagleJson(const nlohmann::json& json) {
+  if (!json.is_object()) return false;
+  if (json.value("speculators_model_type", "") == "eagle3") return true;
+  const nlohmann::json names = json.value("architectures", nlohmann::json());
+  const auto says_so = [](const nlohmann::json& name) {
+    return name.is_string() && name.get_ref<const std::string&>().find("Eagle3") != std::string::npos;
+  };
+  if (names.is_array() && std::ranges::any_of(names, says_so)) return true;
+  return json.contains("draft_vocab_size") && json.value("num_hidden_layers", 0) == 1;
 }
 
-// Takes a field out, so that what is left describes a model of Llama's.
+// Takes a field out whose other values make another head of it.
 template <class T>
-T Taken(nlohmann::json& json, const std::string& name, T otherwise) {
-  const auto found = json.find(name);
-  if (found == json.end()) return otherwise;
-  T value = found->is_null() ? otherwise : found->get<T>();
+Result<void> TakeUsual(nlohmann::json& json, const char* name, T usual) {
+  if (Taken(json, name, usual) == usual) return {};
+  return Fail(ErrorCode::kUnsupported,
+              Concat({"config.json: ", name, ": a head with another value than the usual one"}));
+}
+
+// Reads what publishers of NVIDIA's say of a head.
+inline Result<void> ReadEagleSettings(nlohmann::json& json, EagleConfig& config) {
+  const auto found = json.find("eagle_config");
+  if (found == json.end() || !found->is_object()) return {};
+  nlohmann::json settings = std::move(*found);
   json.erase(found);
-  return value;
+  config.places = Taken(settings, "eagle_aux_hidden_state_layer_ids", config.places);
+  for (const char* const name :
+       {"use_aux_hidden_state", "use_input_layernorm_in_first_layer", "use_last_layernorm", "next_layer_regular"}) {
+    SKALD_TRY(TakeUsual(settings, name, true));
+  }
+  SKALD_TRY(TakeUsual(settings, "use_mtp_layernorm", false));
+  SKALD_TRY(TakeUsual(settings, "parallel_draft_step", 1));
+  Taken(settings, "parallel_draft_heads_num_layers", 0);  // of more steps
+  if (settings.empty()) return {};
+  return Fail(ErrorCode::kUnsupported,
+              Concat({"config.json: eagle_config: ", settings.items().begin().key(), " is not known"}));
+}
+
+// Puts what the layer is, which the speculators library has apart, beside all else.
+inline void JoinSpeculators(nlohmann::json& json) {
+  const auto found = json.find("transformer_layer_config");
+  if (found == json.end() || !found->is_object()) return;
+  nlohmann::json layer = std::move(*found);
+  json.erase(found);
+  // These say how many tokens are guessed, for which model, and how the head was made.
+  for (const char* const name : {"speculators_config", "speculators_model_type", "speculators_version", "auto_map",
+                                 "embed_requires_grad", "has_no_defaults_at_init", "base_model_ep_plan"}) {
+    json.erase(name);
+  }
+  layer.update(json);
+  json = std::move(layer);
 }
 
 inline Result<EagleConfig> ReadEagleFolder(const std::filesystem::path& folder) {
-  nlohmann::json json = EagleJson(folder);
+  nlohmann::json json = HeadJson(folder);
+  JoinSpeculators(json);
   EagleConfig config;
   Taken(json, "draft_vocab_size", 0);  // the output head says it too
   config.norm_before_residual = Taken(json, "norm_before_residual", false);
   config.norm_before_projection = Taken(json, "norm_before_fc", false);
   config.places = Taken(json, "eagle_aux_hidden_state_layer_ids", config.places);
-  if (auto own = json.find("eagle_config"); own != json.end() && own->is_object()) {
-    config.places = Taken(*own, "eagle_aux_hidden_state_layer_ids", config.places);
+  SKALD_TRY(ReadEagleSettings(json, config));
+  // EAGLE-3.1 normalises more; other heads guess several tokens at once.
+  for (const char* const name : {"fc_norm", "norm_output", "parallel_drafting"}) {
+    SKALD_TRY(TakeUsual(json, name, false));
   }
-  for (const char* const name : {"eagle_config", "target_hidden_size", "parallel_drafting"}) json.erase(name);
+  SKALD_TRY(TakeUsual(json, "model_type", std::string("llama")));
   json["model_type"] = "llama";
+  Taken(json, "target_hidden_size", 0);  // the projection says it too
   SKALD_ASSIGN(auto described, ParseConfigJson(json.dump()));
   config.layer = std::move(described.spec);
   return config;

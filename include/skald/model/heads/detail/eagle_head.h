@@ -15,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,18 +22,14 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
-#include "skald/base/threads/executor.h"
-#include "skald/base/threads/float_environment.h"
-#include "skald/base/threads/thread_pool.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/wide_attention.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/heads/detail/eagle_config.h"
+#include "skald/model/heads/detail/head_loader.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
-#include "skald/weights/files/gguf.h"
 #include "skald/weights/files/tensor_names.h"
-#include "skald/weights/load_plan.h"
 
 namespace skald {
 
@@ -130,21 +125,6 @@ inline EagleNames EagleNamesOf(const Checkpoint& checkpoint) {
   return all;
 }
 
-// Loads parameters. Where layers have no numbers, `names.body` is the whole beginning of their names.
-inline Result<void> FillPart(const Checkpoint& checkpoint, const TensorNames& names, std::vector<Parameter> parameters,
-                             const LoadOptions& options) {
-  LoadPlan plan(checkpoint, names, options.dtype, WeightPackersOf<AllWeights>());
-  for (Parameter& parameter : parameters) {
-    if (names.layers.empty()) parameter.layer.reset();
-    plan.Add(parameter);
-  }
-  SKALD_TRY(plan.Check(/*is_part=*/true));
-  const FloatEnvironment plain(Denormals::kKept);
-  ThreadPool pool(options.threads);
-  plan.Execute(ExecutorRef(pool), {});
-  return {};
-}
-
 inline Result<EagleConfig> ReadEagleConfig(const std::filesystem::path& path, const Checkpoint& checkpoint,
                                            const ModelSpec& model) {
   if (checkpoint.gguf() != nullptr) return ReadEagleGguf(*checkpoint.gguf(), model.vocab_size);
@@ -192,29 +172,22 @@ inline Result<DraftHead> LoadEagle(const std::filesystem::path& path, const AnyM
   norm.ListParameters(weights.body.final_norm, "norm", dim, around);
   ListBlocks(weights.body, layer);
   if (config.norm_before_residual) norm.ListParameters(parts.hidden_norm, "hidden_norm", dim, layer);
-  SKALD_TRY(FillPart(checkpoint, names.around, around.parameters(), options));
-  SKALD_TRY(FillPart(checkpoint, names.layer, layer.parameters(), options));
+  HeadLoader loader(checkpoint, options);
+  SKALD_TRY(loader.Fill(names.around, around.parameters()));
+  SKALD_TRY(loader.Fill(names.layer, layer.parameters()));
+  constexpr std::string_view kOthers[] = {"d2t", "t2d"};  // the first is read already, the second says no more
+  SKALD_TRY(loader.CheckLeftOut(kOthers));
   std::vector<LayerFunction> functions = StandardLayers::Functions();
   functions.push_back(LayerFunctionOf<WideAttention>());
   return DraftHead(model, std::move(weights), functions);
-}
-
-inline bool IsEagleFile(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return false;
-  const auto file = GgufFile::Open(path);
-  if (!file) return false;
-  const std::string* const architecture = file->metadata().Get<std::string>("general.architecture");
-  return architecture != nullptr && *architecture == kEagleArchitecture;
 }
 
 }  // namespace internal
 
 SKALD_INLINE bool HasEagleHead(const std::filesystem::path& path) {
   const auto found = NoThrow("HasEagleHead", [&]() -> Result<bool> {
-    if (internal::IsEagleFile(path)) return true;
-    const nlohmann::json json = internal::EagleJson(path);
-    return json.is_object() && json.contains("draft_vocab_size") && json.value("num_hidden_layers", 0) == 1;
+    if (internal::IsFileOf(internal::kEagleArchitecture, path)) return true;
+    return internal::IsEagleJson(internal::HeadJson(path));
   });
   return found && *found;
 }
