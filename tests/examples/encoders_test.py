@@ -8,13 +8,15 @@ usage: encoders_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repo
 import json
 import math
 import pathlib
+import signal
 import struct
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path("tests/support").resolve()))
 import tiny_encoder  # noqa: E402
-from skald_program import TestCase, Terminal  # noqa: E402
+from skald_program import PROGRAM, TestCase, Terminal  # noqa: E402
 
 TEXTS = ["And God said, Let there be light", "light", "the waters", "And the evening and the morning were the first day"]
 
@@ -126,6 +128,59 @@ class Encoders(TestCase):
             self.assertAlmostEqual(one["score"], 1 / (1 + math.exp(-other["score"])), places=5)
         self.refused(1, ".*rank", "embed", reranker, __file__)
 
+    def test_texts_of_a_pipe_are_embedded_as_they_come(self):
+        with subprocess.Popen([PROGRAM, "embed", self.model, "--f32"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as process:
+            for i, text in enumerate(TEXTS):
+                process.stdin.write((text + "\n").encode())
+                process.stdin.flush()
+                self.assertEqual(json.loads(process.stdout.readline())["index"], i)
+            process.send_signal(signal.SIGINT)  # while it waits for a text
+            self.assertEqual(process.wait(), 130)
+
+    def test_an_array_of_a_pipe(self):
+        path = self.folder / "piped.npy"
+        self.embed("-o", path, stdin=lines(TEXTS * 100))
+        self.assertEqual(read_array(path)[1], (400, tiny_encoder.DIMENSION))
+
+    def test_errors_count_all_texts(self):
+        (self.folder / "many").write_text(lines(["light"] * 600 + ["light " * 200]))
+        many = self.folder / "many"
+        self.refused(1, "text 600: it has 202 tokens", "embed", self.model, many, "-o", self.folder / "out.jsonl")
+        self.assertFalse((self.folder / "out.jsonl").exists())
+        self.refused(1, "text 600: it has 202 tokens", "rank", self.model, "light", many)
+        self.refused(1, ".*not a folder", "embed", self.model, self.folder)
+        self.refused(1, ".*no such file", "embed", self.model, self.folder / "nothing")
+
+    def rank(self, model, wanted, *arguments):
+        out, _ = self.run_skald("rank", "--model", model, wanted["query"], "--json", "--f32", *arguments,
+                                stdin=lines(wanted["documents"]))
+        return {row["index"]: row["score"] for row in map(json.loads, out.splitlines())}
+
+    def test_scores_are_those_of_the_originals(self):
+        wanted = json.loads(pathlib.Path("tests/golden/data/rankings.json").read_text())
+        cross_encoder = tiny_encoder.write_encoder(self.folder / "cross_encoder", is_reranker=True)
+        judge = tiny_encoder.write_judge(self.folder / "judge")
+        silent = tiny_encoder.write_judge(self.folder / "silent", says_so=False)
+        for model, scores, arguments in [(cross_encoder, wanted["cross_encoder"]["scores"], []),
+                                         (cross_encoder, wanted["cross_encoder"]["raw"], ["--raw"]),
+                                         (judge, wanted["judge"]["scores"], []),
+                                         (silent, wanted["judge"]["scores"], ["--yes-or-no"]),
+                                         (judge, wanted["judge"]["instructed"], ["--instruction", wanted["instruction"]])]:
+            given = self.rank(model, wanted, *arguments)
+            for i, score in enumerate(scores):
+                self.assertAlmostEqual(given[i], score, places=5)
+            self.assertEqual(list(given), sorted(range(len(scores)), key=lambda i: -scores[i]))
+        self.refused(1, ".*no token.*yes.*no", "rank", "examples/demo_model", "light", "--yes-or-no", __file__)
+
+    def test_embeddings_of_tokens(self):
+        colbert = tiny_encoder.write_colbert(self.folder / "colbert")
+        out, _ = self.run_skald("embed", colbert, "--f32", stdin=lines(TEXTS))
+        rows = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([len(row["embeddings"]) for row in rows], [row["tokens"] for row in rows])
+        self.assertEqual({len(one) for row in rows for one in row["embeddings"]}, {tiny_encoder.TOKEN_DIMENSION})
+        self.refused(1, ".*npy", "embed", colbert, "-o", self.folder / "x.npy", __file__)
+
     def test_progress_is_shown_on_a_terminal(self):
         (self.folder / "texts").write_text(lines(TEXTS))
         terminal = Terminal(self, "embed", self.model, self.folder / "texts", "-o", self.folder / "out.jsonl")
@@ -140,6 +195,7 @@ class Encoders(TestCase):
         self.refused(1, ".*no text", "embed", self.model, self.folder / "empty")
         self.refused(1, ".*int8", "embed", self.model, "--form", "int8", "-o", self.folder / "x.npy", __file__)
         self.refused(1, ".*pooling", "embed", self.model, "--pooling", "best", __file__)
+        self.refused(1, ".*no logits", "rank", self.model, "light", "--yes-or-no", __file__)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 """Models that embed or rank texts, alone and beside one that writes: encoders_test.py PROGRAM."""
 
 import base64
+import json
 import os
 import struct
 import sys
@@ -14,6 +15,7 @@ import tiny_encoder
 
 PROGRAM = sys.argv[1]
 DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "demo_model")
+RANKINGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "data", "rankings.json")
 TEXTS = ["And God said, Let there be light", "light", "the waters"]
 LONG = "light " * 200
 
@@ -23,8 +25,10 @@ def setUpModule():
     folder = temporary_folder()
     embed = tiny_encoder.write_encoder(os.path.join(folder.name, "embed"))
     rerank = tiny_encoder.write_encoder(os.path.join(folder.name, "rerank"), is_reranker=True)
+    colbert = tiny_encoder.write_colbert(os.path.join(folder.name, "colbert"))
+    judge = tiny_encoder.write_judge(os.path.join(folder.name, "judge"))
     server = RunningServer(PROGRAM, "--model", f"embed={embed}", "--model", f"rerank={rerank}", "--model", f"demo={DEMO}",
-                           "--f32")
+                           "--model", f"colbert={colbert}", "--model", f"judge={judge}", "--f32")
 
 
 def tearDownModule():
@@ -98,6 +102,66 @@ class Embeddings(unittest.TestCase):
         self.assertEqual(answer["embeddings"], vectors)
         self.assertEqual(server.post("/api/embeddings", {"model": "embed", "prompt": TEXTS[0]})[1]["embedding"], vectors[0])
 
+    def test_codes_in_place_of_floats(self):
+        vectors = self.vectors(TEXTS)
+        for vector, codes in zip(vectors, self.vectors(TEXTS, encoding_format="int8")):
+            self.assertEqual(max(map(abs, codes)), 127)
+            self.assertEqual([code > 0 for code in codes], [round(x * 127 / max(map(abs, vector))) > 0 for x in vector])
+        unsigned = self.vectors(TEXTS, embedding_type="ubinary")
+        self.assertEqual(unsigned, [[sum((x > 0) << (7 - i) for i, x in enumerate(vector[at:at + 8]))
+                                     for at in range(0, len(vector), 8)] for vector in vectors])
+        self.assertEqual(self.vectors(TEXTS, encoding_format="binary"), [[byte - 128 for byte in row] for row in unsigned])
+
+    def test_coheres_form(self):
+        body = {"model": "embed", "texts": TEXTS, "input_type": "search_query", "embedding_types": ["float", "ubinary"]}
+        status, answer = server.post("/v2/embed", body)
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["embeddings"]["float"], self.vectors(TEXTS, prompt_name="query"))
+        self.assertEqual(answer["embeddings"]["ubinary"], self.vectors(TEXTS, prompt_name="query", encoding_format="ubinary"))
+        self.assertEqual(answer["texts"], TEXTS)
+        answer = server.post("/v2/embed", {"model": "embed", "texts": ["light", LONG], "output_dimension": 8})[1]
+        self.assertEqual([len(row) for row in answer["embeddings"]["float"]], [8, 8])
+        self.assertEqual(answer["skald"]["cut"], [1])
+        for wrong, words in [({"truncate": "NONE", "texts": [LONG]}, "too long"), ({"embedding_types": ["uint8"]}, "embedding_types"),
+                             ({"images": ["a"]}, "images"), ({"texts": []}, "texts"), ({"truncate": "START"}, "truncate")]:
+            status, answer = server.post("/v2/embed", {**body, **wrong})
+            self.assertEqual(status, 400, answer)
+            self.assertIn(words, answer["message"])
+
+    def test_embeddings_of_tokens(self):
+        status, answer = server.post("/v1/embeddings", {"model": "colbert", "input": TEXTS})
+        self.assertEqual(status, 200, answer)
+        rows = [one["embedding"] for one in answer["data"]]
+        self.assertEqual(sum(map(len, rows)), answer["usage"]["prompt_tokens"])
+        self.assertEqual({len(row) for text in rows for row in text}, {tiny_encoder.TOKEN_DIMENSION})
+        of_llama_cpp = server.post("/embedding", {"model": "colbert", "content": TEXTS})[1]
+        self.assertEqual([one["embedding"] for one in of_llama_cpp], rows)
+        packed = server.post("/v1/embeddings", {"model": "colbert", "input": TEXTS[1], "encoding_format": "base64"})[1]
+        first = base64.b64decode(packed["data"][0]["embedding"][0])
+        self.assertEqual(list(struct.unpack(f"<{tiny_encoder.TOKEN_DIMENSION}f", first)), rows[1][0])
+        every = server.post("/embed_all", {"model": "embed", "inputs": TEXTS})[1]
+        self.assertEqual([len(text) for text in every], [len(text) for text in rows])
+        mean = [sum(column) / len(every[1]) for column in zip(*every[1])]
+        length = sum(x * x for x in mean) ** 0.5
+        for value, wanted in zip(mean, self.vectors(TEXTS[1])[0]):
+            self.assertAlmostEqual(value / length, wanted, places=5)
+        status, answer = server.post("/embed", {"model": "colbert", "inputs": TEXTS})
+        self.assertEqual(status, 400)
+        self.assertIn("each token", answer["error"])
+
+    def test_similarities(self):
+        inputs = {"source_sentence": TEXTS[0], "sentences": [TEXTS[0], *TEXTS]}
+        status, answer = server.post("/similarity", {"model": "embed", "inputs": inputs})
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer[0], answer[1])
+        vectors = self.vectors(TEXTS)
+        for score, vector in zip(answer[1:], vectors):
+            self.assertAlmostEqual(score, sum(a * b for a, b in zip(vectors[0], vector)), places=5)
+        for wrong in [{}, {"inputs": {}}, {"inputs": {"source_sentence": "a", "sentences": []}}, {"inputs": "a"},
+                      {"inputs": {"source_sentence": "", "sentences": ["a"]}}]:
+            status, answer = server.post("/similarity", {"model": "embed", **wrong})
+            self.assertEqual((status, answer["error_type"]), (400, "Validation"), answer)
+
     def test_errors_have_the_form_of_their_api(self):
         status, answer = server.post("/embed", {"model": "embed", "inputs": LONG})
         self.assertEqual((status, answer["error_type"]), (400, "Validation"))
@@ -160,6 +224,29 @@ class Rankings(unittest.TestCase):
         raw = self.rank("/rerank", texts=TEXTS, raw_scores=True)
         self.assertEqual([one["index"] for one in raw], [one["index"] for one in wanted])
 
+    def test_scores_are_those_of_the_originals(self):
+        with open(RANKINGS) as file:
+            wanted = json.load(file)
+        plain = {"query": wanted["query"], "documents": wanted["documents"]}
+        for model, scores, fields in [("rerank", wanted["cross_encoder"]["scores"], {}),
+                                      ("rerank", wanted["cross_encoder"]["raw"], {"raw_scores": True}),
+                                      ("judge", wanted["judge"]["scores"], {}),
+                                      ("judge", wanted["judge"]["instructed"], {"instruction": wanted["instruction"]})]:
+            results = self.rank(model=model, **plain, **fields)["results"]
+            self.assertEqual([one["index"] for one in results], sorted(range(len(scores)), key=lambda i: -scores[i]))
+            for one in results:
+                self.assertAlmostEqual(one["relevance_score"], scores[one["index"]], places=5)
+
+    def test_late_interaction(self):
+        answer = server.post("/v1/embeddings", {"model": "colbert", "input": TEXTS})[1]
+        documents = [one["embedding"] for one in answer["data"]]
+        scores = {one["index"]: one["relevance_score"] for one in self.rank(model="colbert", documents=TEXTS)["results"]}
+        prefixed = server.post("/v1/embeddings", {"model": "colbert", "input": "light", "prompt_name": "query"})[1]
+        query = prefixed["data"][0]["embedding"]
+        for i, document in enumerate(documents):
+            best = [max(sum(a * b for a, b in zip(row, other)) for other in document) for row in query]
+            self.assertAlmostEqual(scores[i], sum(best), places=4)
+
     def test_models_that_embed_rank_by_their_cosine(self):
         scores = {one["index"]: one["relevance_score"] for one in self.rank(model="embed", documents=TEXTS)["results"]}
         self.assertLessEqual(max(scores.values()), 1.0001)
@@ -200,6 +287,17 @@ class Server(unittest.TestCase):
         metrics = server.request("GET", "/metrics")[2].decode()
         self.assertIn('skald_encoder_texts_total{model="embed"}', metrics)
         self.assertEqual(server.get("/health")[0], 200)
+
+    def test_a_decoder_ranks_where_the_option_says_so(self):
+        path = tiny_encoder.write_judge(os.path.join(folder.name, "silent"), says_so=False)
+        wanted = server.post("/rerank", {"model": "judge", "query": "light", "texts": TEXTS})[1]
+        with RunningServer(PROGRAM, "--model", path, "--f32", "--yes-or-no") as alone:
+            self.assertEqual(alone.post("/rerank", {"query": "light", "texts": TEXTS})[1], wanted)
+            status, answer = alone.post("/v1/embeddings", {"input": "light"})
+            self.assertEqual(status, 400)
+            self.assertIn("ranks texts", answer["error"]["message"])
+        with RunningServer(PROGRAM, "--model", path, "--f32") as writes:
+            self.assertEqual(writes.post("/v1/rerank", {"query": "light", "documents": TEXTS})[0], 400)
 
     def test_one_alone(self):
         with RunningServer(PROGRAM, "--model", os.path.join(folder.name, "embed"), "--f32") as alone:

@@ -71,9 +71,12 @@ Answer Detokenize(const Call& call);
 Answer TokenizerInfo(const Call& call);
 
 // Rankings, as Jina's and Cohere's APIs have them (api.jina.ai/redoc, docs.cohere.com/reference/rerank) and
-// text-embeddings-inference (github.com/huggingface/text-embeddings-inference); embeddings of the last.
+// text-embeddings-inference (github.com/huggingface/text-embeddings-inference); embeddings of the last two.
 Answer Rerank(const Call& call);
+Answer CohereEmbed(const Call& call);
 Answer TeiEmbed(const Call& call);
+Answer TeiEmbedAll(const Call& call);
+Answer TeiSimilarity(const Call& call);
 
 // Our own.
 Answer ListConversations(const Call& call);

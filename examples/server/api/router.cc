@@ -29,8 +29,10 @@ Json ErrorJson(std::string_view path, const ApiError& error) {
   for (const std::string_view other : {"/completion", "/infill", "/props", "/slots", "/apply-template", "/embedding"}) {
     if (path == other) return LlamaCppErrorJson(error);
   }
-  if (path == "/embed" || path == "/rerank") return TeiErrorJson(error);
-  if (path.ends_with("/rerank")) return RerankErrorJson(error);
+  for (const std::string_view other : {"/embed", "/embed_all", "/similarity", "/rerank"}) {
+    if (path == other) return TeiErrorJson(error);
+  }
+  if (path.ends_with("/rerank") || path == "/v2/embed") return RerankErrorJson(error);
   return OpenAiErrorJson(error);
 }
 

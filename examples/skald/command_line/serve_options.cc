@@ -193,7 +193,8 @@ void AddStateOptions(CLI::App& command, Options& options) {
   AddStoreOptions(command, serve);
 }
 
-void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {
+void AddNamedModelOptions(CLI::App& command, Options& options) {
+  ServeOptions& serve = options.serve;
   const char* const group = "Model";
   command
       .add_option("--models-dir", serve.models_dir,
@@ -212,6 +213,12 @@ void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {
       ->group(group);
   command.add_option("--model-name", serve.model_name, "What clients call the first model (default: its own name)")
       ->type_name("NAME")
+      ->group(group);
+  command
+      .add_flag(
+          "--yes-or-no", options.encoding.by_yes_or_no,
+          "The first model is a decoder that ranks documents by yes or\nno, as Qwen3-Reranker does, whose files do "
+          "not say it")
       ->group(group);
   command
       .add_option_function<std::vector<std::string>>(
@@ -313,7 +320,7 @@ CLI::Option* AddServedModels(CLI::App& command, Options& options) {
 }
 
 void AddServeOptions(CLI::App& command, Options& options) {
-  AddNamedModelOptions(command, options.serve);
+  AddNamedModelOptions(command, options);
   AddAddressOptions(command, options.serve);
   AddAccessOptions(command, options.serve);
   AddLimitOptions(command, options.serve);

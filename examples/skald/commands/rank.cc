@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "encoding/chosen_encoder.h"
+#include "encoding/encoding_errors.h"
+#include "encoding/text_source.h"
 #include "skald/base/text/printable.h"
 #include "skald/open/encoders/ranking.h"
 #include "skald/open/open_encoder.h"
@@ -47,8 +49,7 @@ Result<int> RunRank(const Options& options) {
       if (TakeInterrupt()) return ExitCodeOfSignal();
       const size_t done = scores.size(), count = std::min(kDocumentsOfCall, documents.size() - done);
       const auto some = encoder.Rank(encoding.query, std::span(documents).subspan(done, count), workspace, rank);
-      if (!some && done == 0) return Failure(some.error());
-      if (!some) return Annotate("of the documents from number " + std::to_string(done) + " on", some);
+      if (!some) return Failure(CountedFrom(done, some.error()));
       scores.insert(scores.end(), some->begin(), some->end());
       bar.DrawCount(scores.size(), documents.size(), "documents");
     }

@@ -79,6 +79,7 @@ Result<void> EmbeddingWriter::Write(const Embeddings& embeddings) {
     SKALD_TRY(is_array_ ? WriteRow(embeddings[i]) : WriteLine(embeddings, i));
     ++written_;
   }
+  if (!file_) std::cout << std::flush;  // its reader may wait for what came
   return {};
 }
 

@@ -19,8 +19,8 @@ namespace skald::program {
 
 class EmbeddingWriter {
  public:
-  // `texts` is how many will come. A file appears when it is whole. Errors: those of FileSink; kUnsupported for int8 in
-  // an array, which has no place for scales.
+  // `texts` is how many will come, which an array has to know. A file appears when it is whole. Errors: those of
+  // FileSink; kUnsupported for int8 in an array, which has no place for scales.
   static Result<EmbeddingWriter> Create(const EncodingOptions& encoding, size_t texts);
 
   // Writes the next embeddings. Errors: those of writing; kUnsupported for an array of embeddings that are not pooled.
@@ -28,6 +28,9 @@ class EmbeddingWriter {
 
   // Ends the output.
   Result<void> Finish();
+
+  // How many embeddings have been written.
+  size_t written() const { return written_; }
 
  private:
   EmbeddingWriter(const EncodingOptions& encoding, size_t texts)

@@ -85,7 +85,7 @@ Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string&
                                       const std::vector<ChunkStoreRef>& stores) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   const std::string& called = name.empty() ? info.name : name;
-  SKALD_ASSIGN(const bool is_encoder, IsServedEncoder(info));
+  SKALD_ASSIGN(const bool is_encoder, IsServedEncoder(options, info));
   if (is_encoder) return LoadServedEncoder(options, info, called);
   SKALD_ASSIGN(auto text, OpenText(options, info));
   SKALD_ASSIGN(auto adapters, LoadAdapters(options.serve, called, info.spec, ShareOf(options.ranks)));
@@ -112,7 +112,7 @@ Result<serve::ModelAtWork> LoadServed(const Options& options, const std::string&
 Result<uint64_t> BytesOfServed(const Options& options) {
   SKALD_ASSIGN(const auto info, IdentifyModel(options.model));
   SKALD_ASSIGN(const auto shape, ShapeOfLoad(info.model, options.weight_type.value_or(info.weight_type)));
-  SKALD_ASSIGN(const bool is_encoder, IsServedEncoder(info));
+  SKALD_ASSIGN(const bool is_encoder, IsServedEncoder(options, info));
   if (is_encoder) return BytesOfServedEncoder(shape);
   const RuntimeConfig runtime = ServedRuntime(options, info);
   constexpr uint32_t kTokens = 1;  // of a conversation: only weights are asked for

@@ -40,7 +40,8 @@ serve::ModelFacts FactsOf(const ModelInfo& info, const Encoder& encoder) {
 
 }  // namespace
 
-Result<bool> IsServedEncoder(const ModelInfo& info) {
+Result<bool> IsServedEncoder(const Options& options, const ModelInfo& info) {
+  if (options.encoding.by_yes_or_no) return true;
   const auto facts = ReadEncoderFacts(info);
   if (!facts) return IsOfSentenceTransformers(info) ? Result<bool>(Failure(facts.error())) : false;
   return facts->kind != EncoderKind::kDecoder || IsOfSentenceTransformers(info);
@@ -52,8 +53,9 @@ Result<serve::ModelAtWork> LoadServedEncoder(const Options& options, const Model
                 "a model that embeds or ranks texts takes no --adapter, nothing that guesses tokens and no --ranks");
   }
   const ProgressBar bar("loading " + name, options.show_progress);
-  SKALD_ASSIGN(auto encoder,
-               OpenEncoder(info, {.weight_type = options.weight_type, .load = LoadOptionsOf(options, info, bar)}));
+  EncoderOptions of_encoder = {.weight_type = options.weight_type, .load = LoadOptionsOf(options, info, bar)};
+  if (options.encoding.by_yes_or_no) of_encoder.kind = EncoderKind::kDecoderReranker;
+  SKALD_ASSIGN(auto encoder, OpenEncoder(info, of_encoder));
   SKALD_ASSIGN(auto workspace, CreateWorkspace(options.workspace));
   const serve::ModelFacts facts = FactsOf(info, encoder);
   return serve::ModelAtWork{

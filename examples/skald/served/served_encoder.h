@@ -16,9 +16,10 @@
 
 namespace skald::program {
 
-// Whether a model is served as one that embeds or ranks texts: an encoder, a reranker, or a decoder in a folder of
-// sentence-transformers. Error: an encoder's, whose files say what Skald does not have.
-Result<bool> IsServedEncoder(const ModelInfo& info);
+// Whether a model is served as one that embeds or ranks texts: an encoder, a reranker, a decoder in a folder of
+// sentence-transformers, or one that the options have ranking by yes or no. Error: an encoder's, whose files say what
+// Skald does not have.
+Result<bool> IsServedEncoder(const Options& options, const ModelInfo& info);
 
 // Loads it. Clients call it `name`.
 Result<serve::ModelAtWork> LoadServedEncoder(const Options& options, const ModelInfo& info, const std::string& name);

@@ -89,6 +89,7 @@ Options OptionsFor(const Options& options, const fs::path& path, bool is_first, 
   own.chat_template_file.reset();
   own.tool_format.reset();
   own.serve.adapters.clear();
+  own.encoding.by_yes_or_no = false;
   own.steering = {};
   own.draft = {};
   return own;

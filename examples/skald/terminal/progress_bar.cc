@@ -22,6 +22,10 @@ void ProgressBar::Draw(uint64_t bytes_done, uint64_t bytes_total) const {
 }
 
 void ProgressBar::DrawCount(uint64_t done, uint64_t total, std::string_view things) const {
+  if (visible_ && total == 0) {
+    std::fprintf(stderr, "\r%s: %s %s", title_.c_str(), std::to_string(done).c_str(), std::string(things).c_str());
+    return;
+  }
   DrawShare(done, total, std::to_string(total) + " " + std::string(things));
 }
 

@@ -21,7 +21,7 @@ class ProgressBar {
 
   void Draw(uint64_t bytes_done, uint64_t bytes_total) const;
 
-  // The same where things are counted, of a name like "texts".
+  // The same where things are counted, of a name like "texts"; a total of 0 is not known.
   void DrawCount(uint64_t done, uint64_t total, std::string_view things) const;
 
  private:

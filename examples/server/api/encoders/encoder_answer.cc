@@ -88,8 +88,8 @@ bool IsId(const Json& json) { return json.is_number(); }
 
 // A text as it is, or the ids of one.
 struct GivenText {
-  std::string text;
-  TextIds ids;
+  std::string text = {};
+  TextIds ids = {};
   bool is_ids = false;
 };
 
@@ -124,6 +124,31 @@ std::vector<GivenText> ReadAllGiven(JsonReader& reader, std::string_view name, i
   return all;
 }
 
+// Thrown: 400 if the model, with this pooling, has no embedding for a text.
+void CheckEmbeds(const Call& call, Pooling pooling, OfTokens of_tokens) {
+  const EncoderFacts& facts = call.encoder()->encoder().facts();
+  const std::string model = "the model '" + call.at_work().name() + "' ";
+  if (facts.kind == EncoderKind::kReranker || facts.kind == EncoderKind::kDecoderReranker) {
+    throw ApiError{400, model + "ranks texts and does not embed them: see /v1/rerank", "model"};
+  }
+  if (pooling != Pooling::kNone || of_tokens == OfTokens::kTake) return;
+  throw ApiError{400,
+                 model + "has an embedding for each token of a text, which this API has no form for: " +
+                     "/v1/embeddings, /embedding and /embed_all have one",
+                 "model"};
+}
+
+void CheckNumbers(const EncoderWork& work, const EncoderFacts& facts, std::string_view name) {
+  const bool of_tokens = work.embed.pooling.value_or(facts.pooling) == Pooling::kNone;
+  const uint64_t rows = of_tokens ? TokensOf(work) : work.texts.size();
+  const uint64_t numbers = rows * work.embed.dimension.value_or(static_cast<size_t>(facts.dimension));
+  if (numbers <= kMostEncodedNumbers) return;
+  throw ApiError{400,
+                 "the embeddings of '" + std::string(name) + "' have " + std::to_string(numbers) +
+                     " numbers, more than the " + std::to_string(kMostEncodedNumbers) + " of one answer",
+                 std::string(name)};
+}
+
 void CheckTokens(const EncoderWork& work, std::string_view name, uint32_t longest) {
   for (size_t i = 0; i < work.texts.size() && work.embed.long_text == LongText::kRefuse; ++i) {
     const size_t tokens = work.texts[i].tokens.size();
@@ -141,6 +166,25 @@ void CheckTokens(const EncoderWork& work, std::string_view name, uint32_t longes
   }
 }
 
+std::shared_ptr<EncoderWork> WorkOf(std::vector<GivenText> given, std::string_view name, const Call& call,
+                                    EmbedOptions options) {
+  const Encoder& encoder = call.encoder()->encoder();
+  auto work = std::make_shared<EncoderWork>();
+  std::vector<std::string> texts;
+  for (GivenText& one : given) {
+    if (!one.is_ids) texts.push_back(std::move(one.text));
+  }
+  call.StopIfAbandoned();
+  std::vector<TextIds> ids;
+  if (!texts.empty()) ids = Take(encoder.Tokenize(texts, options), std::string(name));
+  size_t next = 0;
+  for (GivenText& one : given) work->texts.push_back(std::move(one.is_ids ? one.ids : ids[next++]));
+  work->embed = std::move(options);
+  CheckTokens(*work, name, encoder.facts().longest_text);
+  CheckNumbers(*work, encoder.facts(), name);
+  return work;
+}
+
 }  // namespace
 
 LongText ReadLongText(JsonReader& reader, std::string_view name, LongText otherwise) {
@@ -153,8 +197,16 @@ LongText ReadLongText(JsonReader& reader, std::string_view name, LongText otherw
   return LongText::kRefuse;
 }
 
-std::optional<size_t> ReadDimension(JsonReader& reader, const Call& call) {
-  const auto dimension = reader.Integer("dimensions", 1, call.encoder()->encoder().facts().dimension);
+void NeedEncoder(const Call& call) {
+  if (call.encoder() != nullptr) return;
+  throw ApiError{400,
+                 "the model '" + call.at_work().name() +
+                     "' writes texts: this path is for models that embed them, and /v1/embeddings for both",
+                 "model"};
+}
+
+std::optional<size_t> ReadDimension(JsonReader& reader, const Call& call, std::string_view name) {
+  const auto dimension = reader.Integer(name, 1, call.encoder()->encoder().facts().dimension);
   return dimension ? std::optional(static_cast<size_t>(*dimension)) : std::nullopt;
 }
 
@@ -170,32 +222,22 @@ EmbedOptions ReadEmbedOptions(JsonReader& reader, const Call& call) {
 }
 
 std::shared_ptr<EncoderWork> ReadEncoderWork(JsonReader& reader, std::string_view name, const Call& call,
-                                             EmbedOptions options) {
+                                             EmbedOptions options, OfTokens of_tokens) {
   const Encoder& encoder = call.encoder()->encoder();
-  if (encoder.facts().kind == EncoderKind::kReranker || encoder.facts().kind == EncoderKind::kDecoderReranker) {
-    throw ApiError{400, "the model '" + call.at_work().name() + "' ranks texts and does not embed them: see /v1/rerank",
-                   "model"};
-  }
-  if (options.pooling.value_or(encoder.facts().pooling) == Pooling::kNone) {
-    throw ApiError{400,
-                   "the model '" + call.at_work().name() + "' has an embedding for each token of a text, which " +
-                       "this API has no form for",
-                   "model"};
-  }
-  auto work = std::make_shared<EncoderWork>();
-  std::vector<GivenText> given = ReadAllGiven(reader, name, encoder.model().spec().vocab_size);
-  std::vector<std::string> texts;
-  for (GivenText& one : given) {
-    if (!one.is_ids) texts.push_back(std::move(one.text));
-  }
-  call.StopIfAbandoned();
-  std::vector<TextIds> ids;
-  if (!texts.empty()) ids = Take(encoder.Tokenize(texts, options), std::string(name));
-  size_t next = 0;
-  for (GivenText& one : given) work->texts.push_back(std::move(one.is_ids ? one.ids : ids[next++]));
-  work->embed = std::move(options);
-  CheckTokens(*work, name, encoder.facts().longest_text);
-  return work;
+  CheckEmbeds(call, options.pooling.value_or(encoder.facts().pooling), of_tokens);
+  return WorkOf(ReadAllGiven(reader, name, encoder.model().spec().vocab_size), name, call, std::move(options));
+}
+
+std::shared_ptr<EncoderWork> WorkOfTexts(const std::vector<std::string>& texts, std::string_view name, const Call& call,
+                                         EmbedOptions options) {
+  CheckEmbeds(call, options.pooling.value_or(call.encoder()->encoder().facts().pooling), OfTokens::kRefuse);
+  std::vector<GivenText> given;
+  for (const std::string& text : texts) given.push_back({.text = text});
+  return WorkOf(std::move(given), name, call, std::move(options));
+}
+
+bool IsOfTokens(const EncoderWork& work, const Call& call) {
+  return work.embed.pooling.value_or(call.encoder()->encoder().facts().pooling) == Pooling::kNone;
 }
 
 uint64_t TokensOf(const EncoderWork& work) {

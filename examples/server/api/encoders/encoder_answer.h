@@ -23,23 +23,38 @@ namespace skald::serve {
 // The most of one request: texts or documents, and tokens of all of them.
 inline constexpr size_t kMostEncodedTexts = 2048;
 inline constexpr uint64_t kMostEncodedTokens = uint64_t{1} << 20;
+// The most numbers of one answer.
+inline constexpr uint64_t kMostEncodedNumbers = uint64_t{1} << 24;
+
+// Thrown: 400 for a model that writes.
+void NeedEncoder(const Call& call);
 
 // The treatment of long texts that a request chooses: true cuts, false refuses, "windows" takes pieces, "cut" and
 // "error" are the same in words; `otherwise` if the field is absent. Thrown: anything else.
 LongText ReadLongText(JsonReader& reader, std::string_view name, LongText otherwise = LongText::kRefuse);
 
-// Reads the field "dimensions". Thrown: more than an embedding has.
-std::optional<size_t> ReadDimension(JsonReader& reader, const Call& call);
+// Reads the elements of an embedding that are asked for. Thrown: more than it has.
+std::optional<size_t> ReadDimension(JsonReader& reader, const Call& call, std::string_view name = "dimensions");
 
 // Reads the fields of embeddings that OpenAI's API and others like it have: "dimensions", "pooling", "normalize",
 // "prompt_name", "prompt" and "truncate". Thrown: values that the model does not take.
 EmbedOptions ReadEmbedOptions(JsonReader& reader, const Call& call);
 
+// The treatment of a model that has an embedding for each token.
+enum class OfTokens : uint8_t { kRefuse, kTake };
+
 // Reads a field with a text, the ids of its tokens, or a list of either, as work for the request's model, which must
 // have an encoder. Thrown: texts that are empty, ids that are none, prompts that there are not, more than a request may
-// have, texts that are too long if they are refused.
+// have, texts that are too long if they are refused, embeddings of tokens if `of_tokens` refuses them.
 std::shared_ptr<EncoderWork> ReadEncoderWork(JsonReader& reader, std::string_view name, const Call& call,
-                                             EmbedOptions options);
+                                             EmbedOptions options, OfTokens of_tokens = OfTokens::kRefuse);
+
+// The same of texts that were read.
+std::shared_ptr<EncoderWork> WorkOfTexts(const std::vector<std::string>& texts, std::string_view name, const Call& call,
+                                         EmbedOptions options);
+
+// Whether the work gives an embedding for each token.
+bool IsOfTokens(const EncoderWork& work, const Call& call);
 
 // The tokens that were computed, or are to be.
 uint64_t TokensOf(const EncoderWork& work);

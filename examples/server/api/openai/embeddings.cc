@@ -4,9 +4,11 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/api/answers/embedding.h"
 #include "server/api/encoders/encoder_answer.h"
+#include "server/api/encoders/written_rows.h"
 #include "server/api/endpoints.h"
 #include "server/api/openai/form.h"
 #include "server/api/request/body_reader.h"
@@ -14,24 +16,6 @@
 
 namespace skald::serve {
 namespace {
-
-// Base64 (RFC 4648) of bytes, as OpenAI's clients ask for it.
-std::string Base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    for (size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0);
-    for (size_t k = 0; k < 4; ++k) text += i + k <= bytes.size() ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
-Json WrittenVector(const std::vector<float>& vector, bool is_base64) {
-  if (!is_base64) return vector;
-  return Base64({reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)});
-}
 
 // `write(i)` gives embedding i.
 template <class Write>
@@ -51,7 +35,7 @@ class OpenAiEmbeddings final : public EmbeddingDialect {
   struct Form {
     std::string model;
     size_t dimensions;  // 0: all
-    bool is_base64;
+    RowForm row_form;
     std::vector<std::string> ignored = {};  // fields of the request
   };
 
@@ -61,7 +45,8 @@ class OpenAiEmbeddings final : public EmbeddingDialect {
 
   Json Whole(const std::vector<Choice>& choices) override {
     Json json = EmbeddingsJson(choices.size(), form_.model, UsageOf(choices).prompt_tokens, [&](size_t i) {
-      return WrittenVector(UnitVector(choices[i].embedding, form_.dimensions), form_.is_base64);
+      const std::vector<float> vector = UnitVector(choices[i].embedding, form_.dimensions);
+      return WrittenRow(vector, form_.row_form);
     });
     if (!form_.ignored.empty()) TellIgnored(json["skald"]);
     return json;
@@ -71,15 +56,29 @@ class OpenAiEmbeddings final : public EmbeddingDialect {
   const Form form_;
 };
 
-// Of a model that embeds.
+// Jina's API has another name for the form.
+RowForm ReadRowForm(JsonReader& reader) {
+  for (const char* const name : {"encoding_format", "embedding_type"}) {
+    const auto given = reader.OneOf(name, {"float", "base64", "int8", "binary", "ubinary"});
+    if (given) return *RowFormNamed(*given);
+  }
+  return RowForm::kFloat;
+}
+
+// Of a model that embeds. One that has an embedding for each token has a list of them for each text.
 Answer EncoderEmbeddings(const Call& call, BodyReader& reader, const std::string& model) {
   EmbedOptions options = ReadEmbedOptions(reader, call);
-  const bool is_base64 = reader.OneOf("encoding_format", {"float", "base64"}).value_or("float") == "base64";
-  auto work = ReadEncoderWork(reader, "input", call, std::move(options));
+  const RowForm form = ReadRowForm(reader);
+  auto work = ReadEncoderWork(reader, "input", call, std::move(options), OfTokens::kTake);
   reader.Finish();
-  const auto write = [model, is_base64, ignored = reader.notes()->ignored()](const EncoderWork& done) {
-    Json json = EmbeddingsJson(done.size(), model, TokensOf(done),
-                               [&](size_t i) { return WrittenVector(done.embeddings[i], is_base64); });
+  const bool of_tokens = IsOfTokens(*work, call);
+  const size_t dimension =
+      work->embed.dimension.value_or(static_cast<size_t>(call.encoder()->encoder().facts().dimension));
+  const auto write = [=, ignored = reader.notes()->ignored()](const EncoderWork& done) {
+    Json json = EmbeddingsJson(done.size(), model, TokensOf(done), [&](size_t i) {
+      const std::vector<float>& rows = done.embeddings[i];
+      return of_tokens ? WrittenRows(rows, dimension, form) : WrittenRow(rows, form);
+    });
     if (!ignored.empty()) json["skald"]["ignored"] = ignored;
     return json;
   };
@@ -95,10 +94,10 @@ Answer Embeddings(const Call& call) {
   std::vector<std::vector<int32_t>> inputs = ReadEmbeddedTexts(reader, "input", call);
   const auto pooling = reader.OneOf("pooling", {"last", "mean"}).value_or("last");
   const auto dimensions = reader.Integer("dimensions", 1, call.model().served().model_dim);
-  const auto format = reader.OneOf("encoding_format", {"float", "base64"}).value_or("float");
+  const RowForm row_form = ReadRowForm(reader);
   reader.Finish();
   auto dialect = std::make_unique<OpenAiEmbeddings>(OpenAiEmbeddings::Form{
-      model.name, static_cast<size_t>(dimensions.value_or(0)), format == "base64", reader.notes()->ignored()});
+      model.name, static_cast<size_t>(dimensions.value_or(0)), row_form, reader.notes()->ignored()});
   return AnswerEmbeddings(call, std::move(inputs), model,
                           pooling == "mean" ? PromptEmbedding::kMean : PromptEmbedding::kLast, std::move(dialect));
 }
