@@ -130,6 +130,19 @@ inline std::vector<GgufSample> AttentionSamples() {
                        {"rope.dimension_count_swa", 8}};
   samples.push_back(SampleOf("gemma4", Joined(Joined(plain, window), gemma4)));
   samples.back().facts.value_projections = 4;
+  const json gemma3n = {{"feed_forward_length", {96, 96, 80, 96}},
+                        {"attention.key_length", 16},
+                        {"attention.value_length", 16},
+                        {"attention.sliding_window", 32},
+                        {"attention.sliding_window_pattern", {true, false, true, false}},
+                        {"attention.shared_kv_layers", 2},
+                        {"activation_sparsity_scale", {1.64485, -1e300, 1.64485, -1e300}},
+                        {"altup.active_idx", 0},
+                        {"altup.num_inputs", 4},
+                        {"embedding_length_per_layer_input", 8},
+                        {"rope.freq_base", 1e6}};
+  samples.push_back(SampleOf("gemma3n", gemma3n));
+  samples.back().facts.laurel_rank = 8;
   const json latent = {{"attention.head_count_kv", 1},
                        {"attention.q_lora_rank", 24},
                        {"attention.kv_lora_rank", 20},

@@ -5,7 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -15,6 +19,8 @@
 #include "skald/open/convert_model.h"
 #include "skald/open/measure_importance.h"
 #include "skald/open/model_info.h"
+#include "skald/open/open_encoder.h"
+#include "skald/tokenizers/gguf_entries.h"
 #include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/writing/gguf_writer.h"
 #include "skald/weights/writing/mixture.h"
@@ -45,20 +51,97 @@ Result<void> Convert(const std::filesystem::path& folder, const std::filesystem:
   return WriteGguf(file, draft, ExecutorRef(pool));
 }
 
+constexpr int32_t kPrompt[] = {3, 17, 25, 9, 40, 11, 7, 30, 2, 58, 1, 1};
+
+// A golden model with other facts than its own: fields of config.json replaced.
+std::filesystem::path Changed(const char* family, const nlohmann::json& fields, const std::filesystem::path& folder) {
+  const auto target = folder / family;
+  std::filesystem::copy(GoldenPath(family), target, std::filesystem::copy_options::recursive);
+  std::ifstream file(target / "config.json");
+  nlohmann::json config = nlohmann::json::parse(file);
+  file.close();
+  config.update(fields);
+  WriteFile(target / "config.json", config.dump());
+  return target;
+}
+
+void CheckNear(const std::filesystem::path& source, const std::filesystem::path& file, float most) {
+  const auto converted = Convert(source, file);
+  REQUIRE_MESSAGE(converted, converted.error().message);
+  const std::vector<int32_t> prompt(std::begin(kPrompt), std::end(kPrompt));
+  const std::vector<float> expected = Logits(source, prompt), found = Logits(file, prompt);
+  REQUIRE(found.size() == expected.size());
+  float furthest = 0.0f;
+  for (size_t i = 0; i < found.size(); ++i) furthest = std::max(furthest, std::abs(found[i] - expected[i]));
+  CHECK(furthest <= most);
+}
+
 TEST_CASE("a folder written as a GGUF file has the logits of the folder, to the bit") {
   const TemporaryFolder folder;
-  for (const char* const family :
-       {"llama",      "stories260K", "mixtral",      "qwen2",      "qwen3",          "qwen3_vl",
-        "olmo2",      "olmo3",       "olmoe",        "smollm3",    "phi3",           "seed_oss",
-        "exaone4",    "arcee",       "ministral3",   "gemma",      "gpt_oss",        "glm4",
-        "glm4_moe",   "ernie4_5",    "ernie4_5_moe", "cohere",     "cohere_plus",    "cohere2",
-        "starcoder2", "stablelm",    "stablelm_12b", "phi",        "gpt_neox",       "falcon",
-        "internlm2",  "dots1",       "bailing_moe",  "minimax_m2", "hunyuan_v1_moe", "gpt2"}) {
-    CAPTURE(family);
+  for (const char* const family : {"llama",
+                                   "stories260K",
+                                   "mixtral",
+                                   "qwen2",
+                                   "qwen3",
+                                   "qwen3_vl",
+                                   "olmo2",
+                                   "olmo3",
+                                   "olmoe",
+                                   "smollm3",
+                                   "phi3",
+                                   "seed_oss",
+                                   "exaone4",
+                                   "arcee",
+                                   "ministral3",
+                                   "gemma",
+                                   "gpt_oss",
+                                   "glm4",
+                                   "glm4_moe",
+                                   "ernie4_5",
+                                   "ernie4_5_moe",
+                                   "cohere",
+                                   "cohere_plus",
+                                   "cohere2",
+                                   "starcoder2",
+                                   "stablelm",
+                                   "stablelm_12b",
+                                   "phi",
+                                   "gpt_neox",
+                                   "falcon",
+                                   "internlm2",
+                                   "dots1",
+                                   "bailing_moe",
+                                   "minimax_m2",
+                                   "hunyuan_v1_moe",
+                                   "gpt2",
+                                   "apertus",
+                                   "jamba",
+                                   "kimi_linear",
+                                   "lfm2",
+                                   "lfm2_moe",
+                                   "mamba",
+                                   "mamba2",
+                                   "falcon_mamba",
+                                   "nemotron_h",
+                                   "nemotron_h_moe",
+                                   "nemotron_h_latent",
+                                   "granitemoehybrid",
+                                   "granitemoehybrid_dense",
+                                   "gemma3n",
+                                   "gemma4",
+                                   "gemma4_moe",
+                                   "qwen3_next",
+                                   "deepseek_v3",
+                                   "glm4_moe_lite",
+                                   "rwkv6",
+                                   "rwkv7",
+                                   "smallthinker",
+                                   "mistral4"}) {
+    CAPTURE(std::string(family));
     const auto source = GoldenPath(family), file = folder.path() / (std::string(family) + ".gguf");
     const auto converted = Convert(source, file);
     REQUIRE_MESSAGE(converted, converted.error().message);
-    const std::vector<int32_t> prompt = {3, 17, 25, 9, 40, 11, 7, 30, 2, 58, 1, 1};
+    const std::vector<int32_t> prompt(std::begin(kPrompt), std::end(kPrompt));
     const std::vector<float> expected = Logits(source, prompt), found = Logits(file, prompt);
     REQUIRE(found.size() == expected.size());
     CHECK(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0);
@@ -67,13 +150,90 @@ TEST_CASE("a folder written as a GGUF file has the logits of the folder, to the 
 
 TEST_CASE("a base of RoPE that no number of a file is exactly is written as the nearest one") {
   const TemporaryFolder folder;
-  const auto source = GoldenPath("hunyuan_v1_dense"), file = folder.path() / "rounded.gguf";
-  const auto converted = Convert(source, file);
-  REQUIRE_MESSAGE(converted, converted.error().message);
-  const std::vector<int32_t> prompt = {3, 17, 25, 9, 40, 11, 7, 30, 2, 58, 1, 1};
-  const std::vector<float> expected = Logits(source, prompt), found = Logits(file, prompt);
-  REQUIRE(found.size() == expected.size());
-  for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= 1e-5f);
+  CheckNear(GoldenPath("hunyuan_v1_dense"), folder.path() / "rounded.gguf", 1e-5f);
+}
+
+TEST_CASE("multipliers of Falcon-H1 go into weights") {
+  const TemporaryFolder folder;
+  CheckNear(GoldenPath("falcon_h1"), folder.path() / "falcon_h1.gguf", 1e-5f);
+}
+
+TEST_CASE("value heads of Qwen 3.5 have the order of llama.cpp's files, and so sums another order") {
+  const TemporaryFolder folder;
+  CheckNear(GoldenPath("qwen3_5"), folder.path() / "qwen3_5.gguf", 1e-5f);
+  CheckNear(GoldenPath("qwen3_5_moe"), folder.path() / "qwen3_5_moe.gguf", 1e-5f);
+}
+
+TEST_CASE("models of the sizes that llama.cpp takes for granted are written, which the golden ones are not") {
+  const TemporaryFolder folder;
+  const std::pair<const char*, nlohmann::json> models[] = {
+      {"bitnet", {{"hidden_act", "silu"}}},
+      {"phimoe", {{"router_jitter_noise", 0.01}}},
+      {"llama4", {{"attention_chunk_size", 8192}, {"floor_scale", 8192}, {"attn_scale", 0.1}}},
+      {"gemma3", {{"query_pre_attn_scalar", 16}}}};
+  for (const auto& [family, fields] : models) {
+    CAPTURE(std::string(family));
+    CheckNear(Changed(family, fields, folder.path()), folder.path() / (std::string(family) + ".gguf"), 0.0f);
+  }
+}
+
+// The rows of texts, neither pooled nor normalised.
+std::vector<float> RowsOf(const std::filesystem::path& path) {
+  const auto encoder = OpenEncoder(path, {.weight_type = DType::kF32, .has_text = false});
+  REQUIRE_MESSAGE(encoder.has_value(), encoder.error().message);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  const TextIds text = {.tokens = {std::begin(kPrompt), std::end(kPrompt)}};
+  const auto rows = encoder->EmbedIds({&text, 1}, workspace, {.normalise = false, .pooling = Pooling::kNone});
+  REQUIRE_MESSAGE(rows.has_value(), rows.error().message);
+  return {(*rows)[0].begin(), (*rows)[0].end()};
+}
+
+TEST_CASE("encoders written as GGUF files have the rows of the folder, to the bit, and its pooling") {
+  const TemporaryFolder folder;
+  for (const char* const family :
+       {"bert", "roberta", "camembert", "distilbert", "jina_bert", "nomic_bert", "modernbert"}) {
+    CAPTURE(std::string(family));
+    const auto source = GoldenPath(std::string("encoders/") + family);
+    const auto file = folder.path() / (std::string(family) + ".gguf");
+    const auto converted = Convert(source, file);
+    REQUIRE_MESSAGE(converted, converted.error().message);
+    CHECK(RowsOf(file) == RowsOf(source));
+    CHECK(ReadEncoderFacts(*IdentifyModel(file))->pooling == ReadEncoderFacts(*IdentifyModel(source))->pooling);
+  }
+  for (const char* const family :
+       {"bert_reranker", "gemma3_text", "xlm-roberta"}) {  // what follows the model would be missing
+    CAPTURE(std::string(family));
+    const auto refused = Convert(GoldenPath(std::string("encoders/") + family), folder.path() / "refused.gguf");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find("cannot be written to a GGUF file yet") != std::string::npos);
+  }
+}
+
+TEST_CASE("tokenizers of encoders are written") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"bert_uncased_json", "xlm_roberta_json"}) {
+    CAPTURE(std::string(name));
+    const auto source = RepositoryPath(std::string("tests/text/data/encoders/") + name);
+    const auto expected = Tokenizer::Load(source);
+    REQUIRE(expected);
+    const auto entries = GgufTokenizerEntries(source, static_cast<size_t>(expected->vocab_size()));
+    REQUIRE_MESSAGE(entries, entries.error().message);
+    const auto file = folder.path() / (std::string(name) + ".gguf");
+    ThreadPool pool(1);
+    GgufDraft draft;
+    draft.entries = *entries;
+    draft.Set(GgufText("general.architecture", "bert"));
+    REQUIRE(WriteGguf(file, draft, ExecutorRef(pool)));
+    const auto found = Tokenizer::Load(file);
+    REQUIRE_MESSAGE(found, found.error().message);
+    for (const char* const text : {"", "And it came to pass", "  two  spaces\n\n", "\xC3\xA9t\xC3\xA9 \xE6\x97\xA5",
+                                   "unaffable [MASK] words", "<s> x </s>"}) {
+      CAPTURE(std::string(text));
+      CHECK(*found->Encode(text, ParseSpecial::kYes, AddSpecial::kYes) ==
+            *expected->Encode(text, ParseSpecial::kYes, AddSpecial::kYes));
+    }
+  }
+  CHECK_FALSE(GgufTokenizerEntries(RepositoryPath("tests/text/data/encoders/t5_json"), 300));
 }
 
 TEST_CASE("biases of queries and keys are turned as their rows are") {
@@ -89,8 +249,8 @@ TEST_CASE("biases of queries and keys are turned as their rows are") {
 TEST_CASE("a model that GGUF files cannot say is refused by name, and nothing is written") {
   const TemporaryFolder folder;
   // Among them: other scales and windows than llama.cpp's own rules for the family give.
-  for (const char* const family : {"gemma2", "gemma3", "mistral", "mamba", "rwkv7", "deepseek_v3", "falcon_h1"}) {
-    CAPTURE(family);
+  for (const char* const family : {"gemma2", "gemma3", "mistral", "bitnet"}) {
+    CAPTURE(std::string(family));
     const auto file = folder.path() / "refused.gguf";
     const auto refused = Convert(GoldenPath(family), file);
     REQUIRE_FALSE(refused);
@@ -105,7 +265,7 @@ TEST_CASE("the importance of columns is the sum of squares of what their matrix 
   std::vector<int32_t> tokens;
   for (int32_t i = 0; i < 50; ++i) tokens.push_back(i * 37 % 250);
   for (const char* const family : {"llama", "mixtral"}) {
-    CAPTURE(family);
+    CAPTURE(std::string(family));
     const auto file = folder.path() / "model.gguf";
     REQUIRE(Convert(GoldenPath(family), file));
     std::vector<ImportanceMatrix> measured;

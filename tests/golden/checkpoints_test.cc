@@ -358,6 +358,7 @@ TEST_CASE("Gemma agrees with Hugging Face") { CheckFolder<GoldenGemma>("gemma");
 TEST_CASE("Gemma 2 with softcaps agrees with Hugging Face") { CheckFolder<GoldenGemma2>("gemma2"); }
 TEST_CASE("Gemma 3 with two RoPE bases agrees with Hugging Face") { CheckFolder<GoldenGemma3>("gemma3"); }
 
+TEST_CASE("Gemma 3n with alternating updates and cut gates agrees with Hugging Face") { CheckAny("gemma3n"); }
 TEST_CASE("Gemma 4 with per-layer inputs and shared keys and values agrees with Hugging Face") { CheckAny("gemma4"); }
 TEST_CASE("Gemma 4 with experts and keys used as values agrees with Hugging Face") { CheckAny("gemma4_moe"); }
 

@@ -14,6 +14,7 @@
 #include "skald/families/deepseek_v3/deepseek_v3.h"
 #include "skald/families/falcon_h1/falcon_h1.h"
 #include "skald/families/gemma3/gemma3.h"
+#include "skald/families/gemma3n/gemma3n.h"
 #include "skald/families/gemma4/gemma4.h"
 #include "skald/families/gpt_oss/gpt_oss.h"
 #include "skald/families/kimi_linear/kimi_linear.h"
@@ -412,11 +413,23 @@ struct Chunks {
   }
 };
 
+// Alternating updates of three streams, learned augmented residual layers, and gates of which most are cut.
+struct Streams : Gemma3nFamily {
+  static constexpr std::string_view kName = "streams";
+  static constexpr ModelSpec Spec() {
+    Gemma3nSizes sizes = {.model_dim = 44, .vocab_size = 90};
+    sizes.slides = {true, false, true}, sizes.widths = {50, 42, 50}, sizes.cuts = {kGemma3nCut, 0.0f, kGemma3nCut};
+    sizes.heads = 4, sizes.kv_heads = 2, sizes.head_dim = 10, sizes.window = 7, sizes.shared_layers = 1;
+    sizes.per_layer_dim = 6, sizes.per_layer_vocab = 80, sizes.streams = 3, sizes.laurel_rank = 5;
+    return Gemma3nSpec(sizes);
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
 #define SKALD_SMALL_MODELS                                                                                        \
   AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, SharedExperts, \
       DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, KeyDecays, ParallelLayers,      \
-      InnerNorms, Chunks, OwnTypes
+      InnerNorms, Chunks, Streams, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

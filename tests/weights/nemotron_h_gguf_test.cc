@@ -110,6 +110,7 @@ GgufValues MoeMetadata(uint32_t groups = 1, uint32_t predicting = 0) {
       .U32(of + ".expert_feed_forward_length", 24)
       .U32(of + ".expert_shared_feed_forward_length", 36)
       .U32(of + ".expert_group_count", groups)
+      .Bool(of + ".expert_weights_norm", true)
       .F32(of + ".expert_weights_scale", 2.5f);
 }
 
@@ -134,6 +135,7 @@ GgufValues LatentMetadata() {
                        {of + ".expert_feed_forward_length", 28},
                        {of + ".expert_shared_feed_forward_length", 36},
                        {of + ".expert_weights_scale", 1.5f},
+                       {of + ".expert_weights_norm", true},
                        {of + ".moe_latent_size", 30}});
 }
 

@@ -9,6 +9,7 @@
 #include "skald/layers/detail/model_spec.h"
 #include "skald/layers/detail/model_weights.h"
 #include "skald/layers/detail/standard_layers.h"
+#include "skald/layers/kinds/altup/detail/streams.h"
 #include "skald/layers/kinds/detail/attention.h"
 #include "skald/layers/kinds/detail/expert_router.h"
 #include "skald/layers/kinds/detail/feed_forward.h"

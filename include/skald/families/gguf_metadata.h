@@ -7,6 +7,7 @@
 #define SKALD_FAMILIES_GGUF_METADATA_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ struct GgufDescription {
   std::vector<Renaming> renamings;   ///< those of `names`
   TensorNames names;                 ///< of the tensors; valid as long as this
   std::vector<DraftTensor> tensors;  ///< that hold what no entry can say: divisors of RoPE's frequencies
+  bool with_unused = false;          ///< as DraftParameters takes it
+  /// Changes the draft of all of it and of all parameters to what files of the architecture have; null: it is the same.
+  std::function<void(GgufDraft&)> change_draft = {};
 };
 
 /// Returns the description of a model of a family, by the model_type of its config.json, in one of the architectures

@@ -88,7 +88,8 @@ struct ModelSpec {
   float final_softcap = 0.0f;         ///< logits s become cap * tanh(s / cap); 0: they stay as they are
   float embedding_multiplier = 1.0f;  ///< of embeddings, besides embedding_scale
   float logits_scaling = 1.0f;        ///< logits are divided by it, before the softcap
-  int per_layer_dim = 0;  ///< width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
+  int per_layer_dim = 0;    ///< width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
+  int per_layer_vocab = 0;  ///< tokens that have inputs of their own for each layer, others those of the first; 0: all
   std::optional<NormSpec> embedding_norm = {};  ///< of embeddings on the way in
   bool head_bias = false;                       ///< logits have a bias, before they are divided
   /// Rows of learned embeddings of positions, added to those of tokens: no text is longer. 0: there are none.
@@ -122,6 +123,7 @@ struct ModelSpec {
     VisitUnless(1.0f, "embedding_multiplier", embedding_multiplier, visit);
     VisitUnless(1.0f, "logits_scaling", logits_scaling, visit);
     VisitUnless(0, "per_layer_dim", per_layer_dim, visit);
+    VisitUnless(0, "per_layer_vocab", per_layer_vocab, visit);
     if (embedding_norm) visit("embedding_norm", *embedding_norm);
     VisitUnless(false, "head_bias", head_bias, visit);
     VisitUnless(0, "positions", positions, visit);
@@ -257,6 +259,9 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (!is_multiplier(spec.logits_scaling)) return "kLogitsScaling must be positive: logits are divided by it.";
   if (const char* why = spec.final_norm.WhyImpossible()) return why;
   if (spec.per_layer_dim < 0) return "The width of per-layer inputs must not be negative.";
+  if (spec.per_layer_vocab < 0 || spec.per_layer_vocab > spec.vocab_size) {
+    return "Tokens with per-layer inputs must be none to all.";
+  }
   if (spec.embedding_norm) {
     if (const char* why = spec.embedding_norm->WhyImpossible()) return why;
   }

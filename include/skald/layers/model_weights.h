@@ -51,7 +51,7 @@ struct ModelWeights {
   NormWeights final_norm;        ///< before the head
   NormWeights embedding_norm;    ///< empty without one
   /// Of models with per-layer inputs; else empty.
-  Matrix per_layer_embedding;   ///< [vocab_size, layers * per_layer_dim]
+  Matrix per_layer_embedding;   ///< [per_layer_vocab or vocab_size, layers * per_layer_dim]
   Matrix per_layer_projection;  ///< [layers * per_layer_dim, model_dim]
   NormWeights per_layer_norm;   ///< [per_layer_dim]
   /// Of models whose tokens have them; else empty.

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "skald/layers/kinds/altup/streams.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/feed_forward.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
@@ -42,7 +43,8 @@ struct LayerTypes {
 #define SKALD_FOR_STANDARD_LAYERS(X)                                                                           \
   X(Attention) X(FeedForward) X(GatedFeedForward) X(MixtureOfExperts) X(RgLru) X(Mamba) X(Mamba2) X(ShortConv)  \
   X(GatedDeltaNet) X(PerLayerInput) X(NormedFeedForward) X(RwkvTimeMix) X(RwkvChannelMix) X(LatentAttention)    \
-  X(KimiDelta) X(RwkvDecayedTimeMix) X(CarriedInput)
+  X(KimiDelta) X(RwkvDecayedTimeMix) X(CarriedInput) X(AltUpEntry) X(AltUpPrediction) X(LaurelResidual)         \
+  X(AltUpCorrection) X(AltUpExit)
 // clang-format on
 #define SKALD_FOR_STANDARD_NORMS(X) X(RmsNorm) X(LayerNorm)
 

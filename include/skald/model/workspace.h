@@ -27,17 +27,18 @@ namespace skald {
 
 /// Activations of one pass; shapes in the comments, grown when a pass needs more and then kept.
 struct Activations {
-  AlignedBuffer<float> hidden;        ///< [rows, model_dim], the residual stream
-  AlignedBuffer<float> normed;        ///< [rows, model_dim]
-  AlignedBuffer<float> block_output;  ///< [rows, model_dim]
-  AlignedBuffer<float> second;        ///< [rows, model_dim], of a layer beside another
-  AlignedBuffer<float> waiting;       ///< [rows, model_dim], of a block that another is beside
-  AlignedBuffer<float> per_layer;     ///< [rows, layers * per_layer_dim], what embeddings give each layer
-  AlignedBuffer<float> projected;     ///< the same, of one of its two parts
-  AlignedBuffer<float> carried;       ///< [rows, CarriedDim], rows that layers give to later ones
-  Scratch scratch;                    ///< pieces of memory that layers name (Layer::ScratchFloats)
-  MatMulScratch matmul;               ///< prepared inputs and partial sums of multiplications
-  AdapterScratch adapters;            ///< of the adapters' two small matrices
+  AlignedBuffer<float> hidden;            ///< [rows, model_dim], the residual stream
+  AlignedBuffer<float> normed;            ///< [rows, model_dim]
+  AlignedBuffer<float> block_output;      ///< [rows, model_dim]
+  AlignedBuffer<float> second;            ///< [rows, model_dim], of a layer beside another
+  AlignedBuffer<float> waiting;           ///< [rows, model_dim], of a block that another is beside
+  AlignedBuffer<float> per_layer;         ///< [rows, layers * per_layer_dim], what embeddings give each layer
+  std::vector<int32_t> per_layer_tokens;  ///< [rows], where not all tokens have such
+  AlignedBuffer<float> projected;         ///< the same, of one of its two parts
+  AlignedBuffer<float> carried;           ///< [rows, CarriedDim], rows that layers give to later ones
+  Scratch scratch;                        ///< pieces of memory that layers name (Layer::ScratchFloats)
+  MatMulScratch matmul;                   ///< prepared inputs and partial sums of multiplications
+  AdapterScratch adapters;                ///< of the adapters' two small matrices
   /// Of each group of the cache's layout, and then of each group of a pass's state, [rows, rotary_dim / 2].
   std::vector<AlignedBuffer<float>> cos, sin;
   std::vector<AlignedBuffer<std::byte>> pass_blocks;  ///< of each group of a pass's state, its blocks

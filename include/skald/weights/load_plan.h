@@ -76,7 +76,6 @@ class LoadPlan {
   struct VectorStep {
     const VectorParameter* parameter;
     std::vector<TensorRows> parts;
-    Conversion convert;
   };
 
   void Add(const MatrixParameter& parameter, std::optional<size_t> layer);

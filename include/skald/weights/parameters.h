@@ -94,13 +94,12 @@ struct BlocksParameter {
 
 /// The elements of `parts`, row-major, joined and then converted.
 struct VectorParameter {
-  std::vector<float>* target;     ///< filled by loading; not owned
-  std::vector<ArrayPart> parts;   ///< one after the other
-  RandomRange random;             ///< for RandomWeights
-  Conversion convert = {};        ///< null: none
-  bool may_be_converted = false;  ///< some files store the converted values
-  std::vector<Axis> axes = {};    ///< of the elements after conversion; none: every rank has all
-  Conversion of_converted = {};   ///< what values need that are stored converted; null: nothing
+  std::vector<float>* target;    ///< filled by loading; not owned
+  std::vector<ArrayPart> parts;  ///< one after the other
+  RandomRange random;            ///< for RandomWeights
+  Conversion stored = {};        ///< of each element by itself; some files hold its results; null: none
+  Conversion convert = {};       ///< after that, in all files; null: none
+  std::vector<Axis> axes = {};   ///< of the elements after conversion; none: every rank has all
 
   size_t size() const;
 };
@@ -137,6 +136,8 @@ class ParameterList {
   /// See share().
   void SetShare(const RankShare& share) { share_ = share; }
 
+  /// Layer that the parameters added now belong to; nothing for those of none.
+  std::optional<size_t> layer() const { return layer_; }
   /// Layer that the parameters added from now on belong to.
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
@@ -172,7 +173,7 @@ class ParameterList {
   template <class Value>
   void Add(Value value);
 
-  void MayBeConverted(Conversion convert, Conversion of_converted = {});
+  void MayBeStored(Conversion convert);
 
   RankShare share_;
   std::optional<size_t> layer_;

@@ -57,8 +57,8 @@ class TensorFinder {
 
   void Complain(ErrorCode code, const std::string& what);
 
-  /// Permits `our_name` to be present; it is not used.
-  void AllowUnused(std::optional<size_t> layer, std::string_view our_name);
+  /// Permits `our_name` to be present; it is not used. Returns the tensor, or null.
+  const TensorView* AllowUnused(std::optional<size_t> layer, std::string_view our_name);
 
   /// Permits `our_name` to be absent, or a copy of the tensor `our_original`.
   void AllowCopy(std::string_view our_name, std::string_view our_original);

@@ -272,6 +272,7 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
   facts.AddUnless(Literal(1.0f), "embedding_multiplier", Literal(spec.embedding_multiplier));
   facts.AddUnless(Literal(1.0f), "logits_scaling", Literal(spec.logits_scaling));
   facts.AddUnless(Literal(0), "per_layer_dim", Literal(spec.per_layer_dim));
+  facts.AddUnless(Literal(0), "per_layer_vocab", Literal(spec.per_layer_vocab));
   if (spec.embedding_norm) facts.Add("embedding_norm", expressions.Of(*spec.embedding_norm));
   facts.AddUnless(Literal(false), "head_bias", Literal(spec.head_bias));
   facts.AddUnless(Literal(0), "positions", Literal(spec.positions));

@@ -24,6 +24,7 @@
 #include "skald/families/gemma/detail/family.h"
 #include "skald/families/gemma2/detail/family.h"
 #include "skald/families/gemma3/detail/family.h"
+#include "skald/families/gemma3n/detail/family.h"
 #include "skald/families/gemma4/detail/family.h"
 #include "skald/families/glm4/detail/family.h"
 #include "skald/families/glm4_moe/detail/family.h"
@@ -83,8 +84,8 @@ using FamilyRows =
              Granite4Row, Lfm2Row, Qwen3NextRow, NemotronHRow, FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row,
              DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row, CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row,
              Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row, JambaRow,
-             KimiLinearRow, Rwkv6Row, Gpt2Row, PhiMoeRow, ApertusRow, BitNetRow, SmallThinkerRow, Llama4Row, BertRow,
-             MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow, T5EncoderRow>;
+             KimiLinearRow, Rwkv6Row, Gpt2Row, PhiMoeRow, ApertusRow, BitNetRow, SmallThinkerRow, Llama4Row, Gemma3nRow,
+             BertRow, MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow, T5EncoderRow>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

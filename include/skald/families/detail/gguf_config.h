@@ -63,7 +63,8 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     if (tensor.name.ends_with(".attn_q_norm.weight")) facts.has_query_norm = true;
     const std::pair<std::string_view, int*> tables[] = {{"token_embd.weight", &facts.vocab_size},
                                                         {"position_embd.weight", &facts.positions},
-                                                        {"token_types.weight", &facts.token_types}};
+                                                        {"token_types.weight", &facts.token_types},
+                                                        {"blk.0.laurel_l.weight", &facts.laurel_rank}};
     for (const auto& [name, rows] : tables) {
       const bool fits = tensor.name == name && tensor.shape[0] <= std::numeric_limits<int>::max();
       const uint64_t most = tensor.shape.size() < 2 ? 1 : std::numeric_limits<uint64_t>::max();

@@ -68,7 +68,8 @@ SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
   if (spec.embedding_norm) spec.embedding_norm->ListParameters(weights.embedding_norm, "embedding_norm", model, list);
   if (spec.per_layer_dim > 0) {
     const auto width = static_cast<size_t>(spec.per_layer_dim), all = NumLayers(spec) * width;
-    list.AddMatrix(weights.per_layer_embedding, all, {{"embed_tokens_per_layer.weight", vocab}});
+    const size_t tokens = spec.per_layer_vocab > 0 ? static_cast<size_t>(spec.per_layer_vocab) : vocab;
+    list.AddMatrix(weights.per_layer_embedding, all, {{"embed_tokens_per_layer.weight", tokens}});
     list.AddMatrix(weights.per_layer_projection, model, {{"per_layer_model_projection.weight", all}});
     spec.final_norm.ListParameters(weights.per_layer_norm, "per_layer_projection_norm", width, list);
   }

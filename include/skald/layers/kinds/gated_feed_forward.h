@@ -41,7 +41,8 @@ void ListGatedFeedForward(GatedFeedForwardWeights& weights, const Axis& columns,
                           size_t model_dim, ParameterList& list);
 
 void RunGatedFeedForward(const GatedFeedForwardWeights& weights, size_t width, const ActivationRef& activation,
-                         float gate_multiplier, const std::optional<NormSpec>& inner_norm, const LayerRun& run);
+                         float gate_multiplier, float gate_deviations, const std::optional<NormSpec>& inner_norm,
+                         const LayerRun& run);
 
 }  // namespace internal
 
@@ -52,10 +53,13 @@ struct GatedFeedForwardWith {
   static constexpr FixedText kFullName = NameWithActivation<Function>("gated feed-forward");
   static constexpr std::string_view kName = kFullName;
 
-  int width = 0;                            ///< of the gate, and of what it multiplies
-  Function activation = {};                 ///< of the gate
-  bool bias = false;                        ///< of all three projections
-  float gate_multiplier = 1.0f;             ///< of gates, in front of the activation
+  int width = 0;                 ///< of the gate, and of what it multiplies
+  Function activation = {};      ///< of the gate
+  bool bias = false;             ///< of all three projections
+  float gate_multiplier = 1.0f;  ///< of gates, in front of the activation
+  /// Gates up to so many standard deviations above their mean become 0, and others what they are beyond that (Gemma
+  /// 3n). 0: they stay as they are.
+  float gate_deviations = 0.0f;
   bool down_bias = false;                   ///< of the last projection alone
   std::optional<NormSpec> inner_norm = {};  ///< of what the gate lets pass, before the last projection
 
@@ -67,6 +71,7 @@ struct GatedFeedForwardWith {
     visit("activation", self.activation);
     visit("bias", self.bias);
     VisitUnless(1.0f, "gate_multiplier", self.gate_multiplier, visit);
+    VisitUnless(0.0f, "gate_deviations", self.gate_deviations, visit);
     VisitUnless(false, "down_bias", self.down_bias, visit);
     VisitUnless(std::nullopt, "inner_norm", self.inner_norm, visit);
   }
@@ -79,6 +84,7 @@ struct GatedFeedForwardWith {
     if (inner_norm) {
       if (const char* why = inner_norm->WhyImpossible()) return why;
     }
+    if (!(gate_deviations >= 0.0f)) return "Gates cannot be cut below their mean.";
     return width > 0 ? nullptr : "kFeedForwardDim must be positive, or absent where layers have no feed-forward block.";
   }
 
@@ -111,7 +117,8 @@ struct GatedFeedForwardWith {
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    internal::RunGatedFeedForward(weights, static_cast<size_t>(width), activation, gate_multiplier, inner_norm, run);
+    internal::RunGatedFeedForward(weights, static_cast<size_t>(width), activation, gate_multiplier, gate_deviations,
+                                  inner_norm, run);
   }
 };
 

@@ -31,6 +31,7 @@ class PerLayerInputs {
     if (width_ == 0) return;
     skald::Reserve(activations.per_layer, rows * layers_ * width_);
     skald::Reserve(activations.projected, rows * layers_ * width_);
+    if (weights_.spec.per_layer_vocab > 0) activations.per_layer_tokens.reserve(rows);
     ReserveMatMul(weights_.per_layer_projection, rows, activations.matmul);
     ReserveGathers(weights_.per_layer_embedding, rows, activations.matmul.gathers);
   }
@@ -44,7 +45,8 @@ class PerLayerInputs {
     ops_.MatMul(weights_.per_layer_projection, embeddings, rows.size(), {}, all);
     ops_.Scale(all.data, size, 1.0f / std::sqrt(static_cast<float>(weights_.spec.model_dim)));
     weights_.spec.final_norm.Run(weights_.per_layer_norm, ops_, each, rows.size() * layers_, each);
-    ops_.Embed(weights_.per_layer_embedding, rows.tokens, std::sqrt(static_cast<float>(width_)), {sum, stride});
+    ops_.Embed(weights_.per_layer_embedding, TokensOf(rows, activations), std::sqrt(static_cast<float>(width_)),
+               {sum, stride});
     ops_.Add(sum, all.data, size);
     ops_.Scale(sum, size, std::sqrt(0.5f));
   }
@@ -55,6 +57,16 @@ class PerLayerInputs {
   }
 
  private:
+  // Tokens without inputs of their own have those of the first one.
+  const std::vector<int32_t>& TokensOf(const PassRows& rows, Activations& activations) const {
+    const int32_t count = weights_.spec.per_layer_vocab;
+    if (count == 0) return rows.tokens;
+    std::vector<int32_t>& tokens = activations.per_layer_tokens;
+    tokens.assign(rows.tokens.begin(), rows.tokens.end());
+    for (int32_t& token : tokens) token = token < count ? token : 0;
+    return tokens;
+  }
+
   const ModelWeights& weights_;
   Operations& ops_;
   const size_t width_, layers_;

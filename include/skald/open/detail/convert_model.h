@@ -5,6 +5,7 @@
 #ifndef SKALD_OPEN_DETAIL_CONVERT_MODEL_H_
 #define SKALD_OPEN_DETAIL_CONVERT_MODEL_H_
 
+#include "skald/layers/model_spec.h"
 #include "skald/open/convert_model.h"
 
 #include <algorithm>
@@ -20,7 +21,9 @@
 #include "skald/families/gguf_metadata.h"
 #include "skald/families/registry.h"
 #include "skald/layers/model_weights.h"
+#include "skald/open/encoders/encoder_facts.h"
 #include "skald/open/model_file.h"
+#include "skald/open/open_encoder.h"
 #include "skald/templates/published.h"
 #include "skald/tokenizers/gguf_entries.h"
 #include "skald/tokenizers/tokenizer_file.h"
@@ -54,6 +57,27 @@ inline Result<void> AddTokenizer(const ModelInfo& info, GgufDraft& draft) {
   return {};
 }
 
+// How rows become one embedding. Layers after that, and heads of rerankers, would be missing from the file.
+inline Result<void> AddPooling(const ModelInfo& info, std::string_view architecture, GgufDraft& draft) {
+  if (!SeesBothWays(info.spec)) return {};
+  SKALD_ASSIGN(const EncoderFacts facts, ReadEncoderFacts(info));
+  if (facts.kind != EncoderKind::kEncoder) {
+    return Fail(ErrorCode::kUnsupported, "heads of rerankers cannot be written to a GGUF file yet");
+  }
+  if (!facts.dense.empty()) {
+    return Fail(ErrorCode::kUnsupported,
+                Concat({facts.dense.front().folder, ": dense layers cannot be written to a GGUF file yet"}));
+  }
+  constexpr std::pair<Pooling, uint32_t> kTypes[] = {
+      {Pooling::kNone, 0}, {Pooling::kMean, 1}, {Pooling::kFirst, 2}, {Pooling::kLast, 3}};
+  for (const auto& [pooling, number] : kTypes) {
+    if (pooling == facts.pooling) draft.Set(GgufNumber(Concat({architecture, ".pooling_type"}), number));
+  }
+  if (draft.Find(Concat({architecture, ".pooling_type"})) != nullptr) return {};
+  return Fail(ErrorCode::kUnsupported,
+              Concat({"the pooling '", NameOf(facts.pooling), "' has no number in GGUF files"}));
+}
+
 inline Result<GgufDraft> DraftOfFolder(const ModelInfo& info) {
   const uint32_t context = info.trained_context == 0 ? 2048 : info.trained_context;
   SKALD_ASSIGN(auto described, DescribeForGguf(info.spec, info.family, context));
@@ -62,9 +86,11 @@ inline Result<GgufDraft> DraftOfFolder(const ModelInfo& info) {
   draft.Set(GgufText("general.type", "model"));
   draft.Set(GgufText("general.name", info.name));
   ModelWeights weights(info.spec);
-  SKALD_ASSIGN(auto tensors,
-               DraftParameters(checkpoint, ParametersOf(weights), TensorNamesOf(*checkpoint), described.names));
+  SKALD_ASSIGN(auto tensors, DraftParameters(checkpoint, ParametersOf(weights), TensorNamesOf(*checkpoint),
+                                             described.names, described.with_unused));
   std::ranges::move(tensors, std::back_inserter(draft.tensors));
+  if (described.change_draft) described.change_draft(draft);
+  SKALD_TRY(AddPooling(info, described.architecture, draft));
   SKALD_TRY(AddTokenizer(info, draft));
   SKALD_TRY(AddTemplate(info.model, draft));
   return draft;

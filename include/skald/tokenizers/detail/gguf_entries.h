@@ -22,6 +22,8 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
+#include "skald/tokenizers/detail/gguf/gguf_encoder_entries.h"
+#include "skald/tokenizers/detail/gguf/gguf_new_pieces.h"
 #include "skald/tokenizers/detail/gguf/gguf_pieces.h"
 #include "skald/tokenizers/detail/gguf/gguf_pre_tokenizers.h"
 #include "skald/tokenizers/detail/json/tokenizer_config.h"
@@ -34,43 +36,6 @@
 namespace skald {
 
 namespace internal {
-
-// The pieces of a file by their ids. Those that no tokenizer names are unused.
-struct GgufPieces {
-  std::vector<std::string> texts;
-  std::vector<int32_t> types;
-  std::vector<float> scores;  // where merges go by them
-
-  explicit GgufPieces(size_t rows) : texts(rows), types(rows, static_cast<int32_t>(GgufTokenType::kUnused)) {
-    for (size_t i = 0; i < rows; ++i) texts[i] = "[PAD" + std::to_string(i) + "]";
-  }
-
-  Result<void> Set(int32_t id, std::string_view text, GgufTokenType type) {
-    const auto index = static_cast<size_t>(id);
-    if (id < 0 || index >= texts.size()) {
-      return Fail(ErrorCode::kDataLoss,
-                  Concat({"piece ", QuotedName(text), " has the id ", std::to_string(id),
-                          ", and the model's embedding ", std::to_string(texts.size()), " rows"}));
-    }
-    texts[index] = text;
-    types[index] = static_cast<int32_t>(type);
-    return {};
-  }
-
-  Result<void> SetAll(const TokenizerSpec& spec) {
-    for (size_t i = 0; i < spec.vocabulary.ids.size(); ++i) {
-      SKALD_TRY(Set(spec.vocabulary.ids[i], spec.vocabulary.texts[i], GgufTokenType::kNormal));
-    }
-    return SetAdded(spec);
-  }
-
-  Result<void> SetAdded(const TokenizerSpec& spec) {
-    for (const AddedToken& token : spec.added_tokens) {
-      SKALD_TRY(Set(token.id, token.content, token.special ? GgufTokenType::kControl : GgufTokenType::kUserDefined));
-    }
-    return {};
-  }
-};
 
 // The regular expressions that pre-tokenizers split by, one after the other; nothing for another kind of steps.
 inline std::optional<std::vector<std::string>> SplitsOf(const TokenizerSpec& spec) {
@@ -107,14 +72,6 @@ inline std::optional<std::string> PreTokenizerName(const TokenizerSpec& spec) {
     return std::string(known.names.substr(0, known.names.find(' ')));
   }
   return std::nullopt;
-}
-
-inline std::string EntryName(const char* name) { return std::string(kGgufTokenizer) + name; }
-
-inline void AddPieces(const GgufPieces& pieces, std::vector<GgufEntry>& entries) {
-  entries.push_back(GgufTexts(EntryName("tokens"), pieces.texts));
-  if (!pieces.scores.empty()) entries.push_back(GgufNumbers(EntryName("scores"), pieces.scores));
-  entries.push_back(GgufNumbers(EntryName("token_type"), pieces.types));
 }
 
 inline void AddMarkers(const TokenizerSpec& spec, std::vector<GgufEntry>& entries) {
@@ -215,8 +172,10 @@ inline Result<std::vector<GgufEntry>> EntriesOfJson(std::string_view bytes, cons
   SKALD_ASSIGN(auto spec, ReadTokenizerJson(bytes));
   ApplyTokenizerConfig(config, spec);
   const auto* const bpe = std::get_if<token_model::Bpe>(&spec.model);
+  if (std::holds_alternative<token_model::WordPiece>(spec.model)) return WordPieceEntries(spec, rows);
+  if (std::holds_alternative<token_model::Unigram>(spec.model)) return LikelyPieceEntries(spec, rows);
   if (bpe == nullptr) {
-    return Fail(ErrorCode::kUnsupported, "only tokenizers of merges can be written to a GGUF file");
+    return Fail(ErrorCode::kUnsupported, "tokenizers of whole words cannot be written to a GGUF file");
   }
   return bpe->byte_fallback ? ScoredEntriesOfMerges(spec, rows) : BytePairEntries(spec, rows);
 }

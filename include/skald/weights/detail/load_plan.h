@@ -75,8 +75,7 @@ SKALD_INLINE void LoadPlan::Add(const BlocksParameter& parameter, std::optional<
 }
 
 SKALD_INLINE void LoadPlan::Add(const VectorParameter& parameter, std::optional<size_t> layer) {
-  const bool is_converted = parameter.may_be_converted && finder_.names().stores_converted;
-  VectorStep step{&parameter, {}, is_converted ? parameter.of_converted : parameter.convert};
+  VectorStep step{&parameter, {}};
   const auto rows = [](const ArrayPart& part) -> size_t { return part.shape.empty() ? 1 : part.shape.front(); };
   const auto places = finder_.PlacesOf(parameter.parts, layer, rows);
   for (size_t i = 0; i < places.size(); ++i) {
@@ -115,7 +114,9 @@ SKALD_INLINE void LoadPlan::ReadVector(const VectorStep& step,
     AppendFloats(bytes.data(), *tensor.dtype, bytes.size() / SizeOf(*tensor.dtype), target);
     Report(tensor, tensor.bytes.size(), progress);
   }
-  if (step.convert) step.convert(target);
+  const VectorParameter& parameter = *step.parameter;
+  if (parameter.stored && !finder_.names().stores_converted) parameter.stored(target);
+  if (parameter.convert) parameter.convert(target);
   KeepPartitioned(*step.parameter, share_);
 }
 

@@ -52,7 +52,7 @@ SKALD_INLINE void ParameterList::AddBlocks(std::vector<Matrix>& targets, Axis co
 
 SKALD_INLINE void ParameterList::AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random,
                                           Conversion convert, std::vector<Axis> axes) {
-  Add(VectorParameter{&target, std::move(parts), random, std::move(convert), false, std::move(axes)});
+  Add(VectorParameter{&target, std::move(parts), random, {}, std::move(convert), std::move(axes)});
 }
 
 namespace internal {
@@ -90,7 +90,7 @@ SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string
                                          bool unit_offset) {
   AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
   if (!unit_offset) return;
-  MayBeConverted([](std::vector<float>& values) {
+  MayBeStored([](std::vector<float>& values) {
     for (float& value : values) value += 1.0f;
   });
 }
@@ -101,21 +101,15 @@ SKALD_INLINE void ParameterList::AddDecay(std::vector<float>& target, std::strin
     AddVector(target, {{std::move(name), size}}, random);
   else
     AddArray(target, {{std::move(name), std::move(shape)}}, random, {}, {size});
-  MayBeConverted(internal::DecayFromLogarithm);
+  MayBeStored(internal::DecayFromLogarithm);
 }
 
 SKALD_INLINE void ParameterList::AddDecays(std::vector<float>& target, std::string name, Axis rows, size_t cols,
                                            RandomRange random) {
-  const auto transpose = [size = rows.size, cols](std::vector<float>& values) {
-    internal::Transpose(values, size, cols);
-  };
-  AddArray(target, {{std::move(name), {rows, cols}}}, random, {}, {rows.Times(cols)});
-  MayBeConverted(
-      [transpose](std::vector<float>& values) {
-        internal::DecayFromLogarithm(values);
-        transpose(values);
-      },
-      transpose);
+  AddArray(target, {{std::move(name), {rows, cols}}}, random,
+           [size = rows.size, cols](std::vector<float>& values) { internal::Transpose(values, size, cols); },
+           {rows.Times(cols)});
+  MayBeStored(internal::DecayFromLogarithm);
 }
 
 template <class Value>
@@ -125,11 +119,8 @@ void ParameterList::Add(Value value) {
   parameter.value = std::move(value);
 }
 
-SKALD_INLINE void ParameterList::MayBeConverted(Conversion convert, Conversion of_converted) {
-  auto& vector = std::get<VectorParameter>(parameters_.back().value);
-  vector.convert = std::move(convert);
-  vector.may_be_converted = true;
-  vector.of_converted = std::move(of_converted);
+SKALD_INLINE void ParameterList::MayBeStored(Conversion convert) {
+  std::get<VectorParameter>(parameters_.back().value).stored = std::move(convert);
 }
 
 SKALD_INLINE size_t MemoryBytes(const ParameterList& list) {

@@ -40,9 +40,10 @@ SKALD_INLINE void TensorFinder::Complain(ErrorCode code, const std::string& what
   if (status_) status_ = Fail(code, Concat({PathText(checkpoint_.path()), ": ", what}));
 }
 
-SKALD_INLINE void TensorFinder::AllowUnused(std::optional<size_t> layer, std::string_view our_name) {
+SKALD_INLINE const TensorView* TensorFinder::AllowUnused(std::optional<size_t> layer, std::string_view our_name) {
   const TensorView* const tensor = checkpoint_.Find(SpelledName(our_name, layer).name);
   if (tensor != nullptr) used_.insert(tensor->name);
+  return tensor;
 }
 
 SKALD_INLINE void TensorFinder::AllowCopy(std::string_view our_name, std::string_view our_original) {

@@ -18,12 +18,12 @@
 namespace skald {
 
 /// Returns the parameters of `list` as tensors by the names `target`, of the types that they have in `checkpoint`,
-/// whose names are `source`; vectors, and matrices that no mixture quantises, as F32. The tensors keep the checkpoint
-/// open. Errors: those of loading; kUnsupported for a parameter that such files hold in a way that is not written yet.
-/// They name the tensor.
+/// whose names are `source`; vectors, and matrices that no mixture quantises, as F32. With `with_unused` those that the
+/// checkpoint has and no layer reads are among them. The tensors keep the checkpoint open. Errors: those of loading;
+/// kUnsupported for a parameter that such files hold in a way that is not written yet. They name the tensor.
 Result<std::vector<DraftTensor>> DraftParameters(std::shared_ptr<const Checkpoint> checkpoint,
                                                  const ParameterList& list, const TensorNames& source,
-                                                 const TensorNames& target);
+                                                 const TensorNames& target, bool with_unused = false);
 
 }  // namespace skald
 

@@ -41,6 +41,7 @@ GgufEntry GgufNumbers(std::string_view name, std::span<const int32_t> values);
 GgufEntry GgufNumbers(std::string_view name, std::span<const float> values);
 GgufEntry GgufTruths(std::string_view name, std::span<const uint8_t> values);
 GgufEntry GgufTexts(std::string_view name, std::span<const std::string> values);
+GgufEntry GgufBytes(std::string_view name, std::string_view bytes);
 
 /// A tensor to be written, and where its elements come from.
 struct DraftTensor {

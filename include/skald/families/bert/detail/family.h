@@ -9,7 +9,9 @@
 
 #include "skald/families/bert/bert.h"
 #include "skald/families/bert/detail/bert.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/weights/files/tensor_names.h"
 
 namespace skald::internal {
@@ -128,9 +130,18 @@ inline constexpr ModelType kBertTypes[] = {{.name = BertFamily::kModelType, .rea
                                            {.name = "distilbert", .read = ReadOne<ReadDistilBert>},
                                            {.name = "camembert", .read = ReadOne<ReadCamembert>}};
 
+constexpr GgufArchitecture BertArchitecture(std::string_view name, decltype(GgufArchitecture::read) read) {
+  return {.name = name,
+          .read = read,
+          .is_written = true,
+          .tell = TellEncoder,
+          .as_written = EncoderAsWritten,
+          .change_draft = ChangeEncoder};
+}
+
 inline constexpr GgufArchitecture kBertArchitectures[] = {
-    {.name = "bert", .read = ReadOneGguf<ReadBertGguf>},
-    {.name = "jina-bert-v2", .read = ReadOneGguf<ReadJinaBertGguf>}};
+    BertArchitecture("bert", ReadOneGguf<ReadBertGguf>),
+    BertArchitecture("jina-bert-v2", ReadOneGguf<ReadJinaBertGguf>)};
 
 struct BertRow {
   static constexpr FamilyRow kRow = {

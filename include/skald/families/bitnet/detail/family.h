@@ -48,7 +48,8 @@ inline constexpr Renaming kBitNetGgufNames[] = {{"self_attn.output_norm.", "attn
 
 inline constexpr ModelType kBitNetTypes[] = {{.name = BitNetFamily::kModelType, .read = ReadBitNet}};
 
-inline constexpr GgufArchitecture kBitNetArchitectures[] = {{.name = "bitnet", .read = ReadBitNetGguf}};
+inline constexpr GgufArchitecture kBitNetArchitectures[] = {
+    {.name = "bitnet", .read = ReadBitNetGguf, .is_written = true}};
 
 struct BitNetRow {
   static constexpr FamilyRow kRow = {.name = "BitNet b1.58",

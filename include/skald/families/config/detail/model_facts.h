@@ -21,6 +21,7 @@
 
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
+#include "skald/layers/kinds/altup/streams.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/feed_forward.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
@@ -189,8 +190,15 @@ inline std::string SlidingRope(const ModelSpec& spec) {
   return FactOf(sliding, "", [](const LayerSpec& layer) { return Text(layer.As<Attention>()->rope); });
 }
 
+inline bool IsOfAltUp(const LayerSpec& layer) {
+  return layer.As<AltUpEntry>() != nullptr || layer.As<AltUpPrediction>() != nullptr ||
+         layer.As<LaurelResidual>() != nullptr || layer.As<AltUpCorrection>() != nullptr ||
+         layer.As<AltUpExit>() != nullptr;
+}
+
 // A layer's name in "layer_types"; nothing for feed-forward layers.
 inline std::optional<std::string> MixerName(const LayerSpec& layer) {
+  if (IsOfAltUp(layer)) return std::nullopt;
   if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
   if (layer.As<MixtureOfExperts>() != nullptr || layer.As<RwkvChannelMix>() != nullptr) return std::nullopt;
   if (layer.As<CarriedInput>() != nullptr) return std::nullopt;
@@ -293,6 +301,9 @@ inline constexpr ModelFact kModelFacts[] = {
     {"linear_head_dim", Member<KimiDelta, &KimiDelta::head_dim>},
     {"linear_conv_kernel_dim", Member<KimiDelta, &KimiDelta::conv_width>},
     {"intermediate_size", Member<RwkvChannelMix, &RwkvChannelMix::width>},
+    {"activation_sparsity_pattern, as deviations", Member<GatedFeedForward, &GatedFeedForward::gate_deviations>},
+    {"altup_num_inputs", Member<AltUpPrediction, &AltUpPrediction::streams>},
+    {"laurel_rank", Member<LaurelResidual, &LaurelResidual::rank>},
     {"head_size", Member<RwkvDecayedTimeMix, &RwkvDecayedTimeMix::head_dim>},
     {"rank of mixes", Member<RwkvDecayedTimeMix, &RwkvDecayedTimeMix::mix_rank>},
     {"rank of decays", Member<RwkvDecayedTimeMix, &RwkvDecayedTimeMix::decay_rank>},

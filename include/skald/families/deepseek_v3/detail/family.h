@@ -5,9 +5,17 @@
 #ifndef SKALD_FAMILIES_DEEPSEEK_V3_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_DEEPSEEK_V3_DETAIL_FAMILY_H_
 
+#include <cmath>
+
+#include "skald/base/mathematics/portable_log.h"
 #include "skald/families/deepseek_v3/deepseek_v3.h"
 #include "skald/families/deepseek_v3/detail/deepseek_v3.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
+#include "skald/families/readers/detail/tell_gguf.h"
+#include "skald/layers/kinds/latent_attention.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
@@ -47,8 +55,22 @@ inline constexpr ModelType kDeepSeekV3Types[] = {
     {.name = DeepSeekV3Family::kModelType, .read = ReadOne<ReadDeepSeekV3>, .fact_names = kDeepSeekV3FactNames},
     {.name = Glm4MoeLiteFamily::kModelType, .read = ReadOne<ReadGlm4MoeLite>, .fact_names = kDeepSeekV3FactNames}};
 
-inline constexpr GgufArchitecture kDeepSeekV3Architectures[] = {
-    {.name = "deepseek2", .read = ReadOneGguf<ReadDeepSeek2Gguf>}};
+// Of YaRN files have what scores are multiplied by as a factor of the logarithm; that of cosines and sines they cancel.
+inline void TellDeepSeek2(const ModelSpec& spec, nlohmann::json& fields) {
+  constexpr double kDigits = 1e6;  // factors are short decimals
+  TellSigmoidExperts(spec, fields);
+  const LatentAttention attention = *FindLayer<LatentAttention>(spec);
+  if (attention.rope.scaling != RopeScaling::kYarn || attention.rope.attention_factor != 1.0f) return;
+  const double multiplier = (double{attention.mscale} - 1.0) / PortableLog(attention.rope.factor);
+  fields["rope.scaling.yarn_log_multiplier"] = Rounded(std::round(multiplier * kDigits) / kDigits);
+  fields.erase("rope.scaling.attn_factor");
+}
+
+inline constexpr GgufArchitecture kDeepSeekV3Architectures[] = {{.name = "deepseek2",
+                                                                 .read = ReadOneGguf<ReadDeepSeek2Gguf>,
+                                                                 .is_written = true,
+                                                                 .tell = TellDeepSeek2,
+                                                                 .change_draft = ChangeLatentQueries}};
 
 struct DeepSeekV3Row {
   static constexpr FamilyRow kRow = {

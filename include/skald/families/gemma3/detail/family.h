@@ -12,7 +12,10 @@
 #include "skald/families/gemma3/gemma3.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
@@ -65,12 +68,21 @@ inline constexpr PassedFields kGemma3PassedGguf[] = {
     {"of dense layers after the model, which OpenEncoder reads", "",
      "dense_2_feat_in dense_2_feat_out dense_3_feat_in dense_3_feat_out"}};
 
+// Windows are counted on both sides of a token.
+inline void TellGemmaEmbedding(const ModelSpec& spec, nlohmann::json& fields) {
+  const auto* const sliding = FindLayer<Attention>(spec, [](const Attention& one) { return one.window > 0; });
+  if (sliding != nullptr) fields["attention.sliding_window"] = 2 * (sliding->window - 1);
+}
+
 inline constexpr ModelType kGemma3Types[] = {
     {.name = Gemma3Family::kModelType, .read = ReadGemma3, .outer = "gemma3", .add_defaults = AddGemma3TextDefaults}};
 
 inline constexpr GgufArchitecture kGemma3Architectures[] = {
     {.name = "gemma3", .read = ReadGgufWith<Gemma3Rules>, .is_written = true},
-    {.name = "gemma-embedding", .read = ReadOneGguf<ReadGemmaEmbedding>}};
+    {.name = "gemma-embedding",
+     .read = ReadOneGguf<ReadGemmaEmbedding>,
+     .is_written = true,
+     .tell = TellGemmaEmbedding}};
 
 struct Gemma3Row {
   static constexpr FamilyRow kRow = {.name = "Gemma 3 (text)",

@@ -8,6 +8,9 @@
 #include "skald/families/gemma4/detail/gemma4.h"
 #include "skald/families/gemma4/gemma4.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
@@ -47,7 +50,19 @@ inline constexpr PassedFields kGemma4PassedGguf[] = {
 inline constexpr ModelType kGemma4Types[] = {
     {.name = Gemma4Family::kModelType, .read = ReadOne<ReadGemma4>, .outer = "gemma4", .fact_names = kGemma4FactNames}};
 
-inline constexpr GgufArchitecture kGemma4Architectures[] = {{.name = "gemma4", .read = ReadOneGguf<ReadGemma4Gguf>}};
+// llama.cpp also asks a model without inputs for each layer how wide these are.
+inline void TellGemma4(const ModelSpec& spec, nlohmann::json& fields) {
+  if (!fields.contains("embedding_length_per_layer_input")) fields["embedding_length_per_layer_input"] = 0;
+  const auto* const sliding = FindLayer<Attention>(spec, [](const Attention& one) { return one.window > 0; });
+  if (sliding == nullptr) return;
+  for (const char* const name :
+       {"attention.key_length_swa", "attention.value_length_swa", "rope.dimension_count_swa"}) {
+    fields[name] = sliding->head_dim;
+  }
+}
+
+inline constexpr GgufArchitecture kGemma4Architectures[] = {
+    {.name = "gemma4", .read = ReadOneGguf<ReadGemma4Gguf>, .is_written = true, .tell = TellGemma4}};
 
 struct Gemma4Row {
   static constexpr FamilyRow kRow = {.name = "Gemma 4 (text)",

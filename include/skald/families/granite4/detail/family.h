@@ -7,7 +7,14 @@
 
 #include "skald/families/granite4/detail/granite4.h"
 #include "skald/families/granite4/granite4.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/layers/kinds/gated_feed_forward.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/model_spec.h"
+#include "skald/weights/writing/gguf_draft.h"
 
 namespace skald::internal {
 
@@ -48,10 +55,42 @@ inline constexpr PassedFields kGranite4PassedGguf[] = {
 inline constexpr ModelType kGranite4Types[] = {
     {.name = Granite4Family::kModelType, .read = ReadOne<ReadGranite4>, .fact_names = kGranite4FactNames}};
 
+// Beside experts, the layer that computes all rows is called a shared expert.
+inline void TellGranite(const ModelSpec& spec, nlohmann::json& fields) {
+  fields["rope.scaling.finetuned"] =
+      FindLayer<Attention>(spec, [](const auto& one) { return one.rotary_dim > 0; }) != nullptr;
+  const auto* const experts = FindLayer<MixtureOfExperts>(spec);
+  if (experts == nullptr) return;
+  if (const auto* const shared = FindLayer<GatedFeedForward>(spec)) {
+    fields["expert_shared_feed_forward_length"] = shared->width;
+  }
+  fields["feed_forward_length"] = experts->width;
+  fields.erase("expert_feed_forward_length");
+}
+
+inline void ChangeGranite(const ModelSpec& spec, GgufDraft& draft) {
+  ChangeMamba2(spec, draft);
+  if (FindLayer<MixtureOfExperts>(spec) == nullptr) return;
+  for (const std::string name : {".ffn_gate", ".ffn_up", ".ffn_down"}) {
+    RenameTensors(draft, name + ".weight", name + "_shexp.weight");
+  }
+}
+
+constexpr GgufArchitecture GraniteArchitecture(std::string_view name, decltype(GgufArchitecture::read) read) {
+  return {.name = name,
+          .read = read,
+          .has_rope_pairs = true,
+          .is_written = true,
+          .tell = TellGranite,
+          .has_scale = true,
+          .change_draft = ChangeGranite};
+}
+
+// Those whose layers all attend come first.
 inline constexpr GgufArchitecture kGranite4Architectures[] = {
-    {.name = "granitehybrid", .read = ReadOneGguf<ReadGranite4Gguf>, .has_rope_pairs = true},
-    {.name = "granite", .read = ReadOneGguf<ReadGranite4Gguf>, .has_rope_pairs = true},
-    {.name = "granitemoe", .read = ReadOneGguf<ReadGranite4Gguf>, .has_rope_pairs = true}};
+    GraniteArchitecture("granite", ReadOneGguf<ReadDenseGraniteGguf>),
+    GraniteArchitecture("granitemoe", ReadOneGguf<ReadGraniteGguf>),
+    GraniteArchitecture("granitehybrid", ReadOneGguf<ReadGranite4Gguf>)};
 
 struct Granite4Row {
   static constexpr FamilyRow kRow = {.name = "Granite 4",

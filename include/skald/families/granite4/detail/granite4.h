@@ -171,6 +171,17 @@ inline DescribedModel ReadGranite4Gguf(const JsonFields& fields, const GgufTenso
   return {Granite4Family::kModelType, Expand(a)};
 }
 
+// The architectures all of whose layers attend.
+inline DescribedModel ReadGraniteGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  (void)fields.Size("attention.head_count_kv", 1);  // one number
+  return ReadGranite4Gguf(fields, facts);
+}
+
+inline DescribedModel ReadDenseGraniteGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  fields.Expect("expert_count", 0);
+  return ReadGraniteGguf(fields, facts);
+}
+
 }  // namespace skald::internal
 
 #endif  // SKALD_FAMILIES_GRANITE4_DETAIL_GRANITE4_H_

@@ -23,6 +23,7 @@
 #include "skald/families/readers/detail/mamba_fields.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/model_spec.h"
 #include "skald/layers/norms/rms_norm.h"
 
 namespace skald::internal {
@@ -114,6 +115,7 @@ inline DescribedModel ReadJambaGguf(const JsonFields& fields, const GgufTensorFa
   }
   a.mamba = ReadGgufMamba(fields);
   FinishJamba(a);
+  for (const char* const name : {"attention.key_length", "attention.value_length"}) fields.Expect(name, a.head_dim);
   if (!facts.expert_layers.empty()) {
     AddJambaExperts(
         ReadExperts(fields, "expert_count", "expert_used_count", "feed_forward_length"),
@@ -139,7 +141,10 @@ inline constexpr PassedFields kJambaPassedGguf[] = {
 inline constexpr ModelType kJambaTypes[] = {
     {.name = JambaFamily::kModelType, .read = ReadOne<ReadJamba>, .fact_names = kJambaFactNames}};
 
-inline constexpr GgufArchitecture kJambaArchitectures[] = {{.name = "jamba", .read = ReadOneGguf<ReadJambaGguf>}};
+inline void TellJamba(const ModelSpec& /*spec*/, nlohmann::json& fields) { fields.erase("expert_feed_forward_length"); }
+
+inline constexpr GgufArchitecture kJambaArchitectures[] = {
+    {.name = "jamba", .read = ReadOneGguf<ReadJambaGguf>, .is_written = true, .tell = TellJamba}};
 
 // Folders have the names of Falcon-H1.
 struct JambaRow {

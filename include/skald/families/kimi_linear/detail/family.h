@@ -7,7 +7,11 @@
 
 #include "skald/families/kimi_linear/detail/kimi_linear.h"
 #include "skald/families/kimi_linear/kimi_linear.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/tell_gguf.h"
+#include "skald/layers/model_spec.h"
+#include "skald/weights/writing/gguf_draft.h"
 
 namespace skald::internal {
 
@@ -49,8 +53,18 @@ inline constexpr PassedFields kKimiLinearPassedGguf[] = {{"of a RoPE, which turn
 inline constexpr ModelType kKimiLinearTypes[] = {
     {.name = KimiLinearFamily::kModelType, .read = ReadOne<ReadKimiLinear>, .fact_names = kKimiLinearFactNames}};
 
-inline constexpr GgufArchitecture kKimiLinearArchitectures[] = {
-    {.name = "kimi-linear", .read = ReadOneGguf<ReadKimiLinearGguf>}};
+inline void ChangeKimiLinear(const ModelSpec& spec, GgufDraft& draft) {
+  ChangeLatentQueries(spec, draft);
+  MakeColumns(draft, {".ssm_a"});
+  ChangeTensors(draft, {".ssm_conv1d_q.weight", ".ssm_conv1d_k.weight", ".ssm_conv1d_v.weight"},
+                [](DraftTensor& tensor) { tensor.shape.insert(tensor.shape.begin() + 1, 1); });
+}
+
+inline constexpr GgufArchitecture kKimiLinearArchitectures[] = {{.name = "kimi-linear",
+                                                                 .read = ReadOneGguf<ReadKimiLinearGguf>,
+                                                                 .is_written = true,
+                                                                 .tell = TellSigmoidExperts,
+                                                                 .change_draft = ChangeKimiLinear}};
 
 struct KimiLinearRow {
   static constexpr FamilyRow kRow = {

@@ -159,6 +159,7 @@ inline DescribedModel ReadKimiLinearGguf(const JsonFields& fields, const GgufTen
   attention.nope_dim = fields.Size("attention.key_length_mla") - attention.rope_dim;
   attention.value_dim = fields.Size("attention.value_length_mla");
   fields.Expect("attention.key_length", attention.latent_dim + attention.rope_dim);
+  fields.Expect("attention.value_length", attention.latent_dim);
   if (attention.nope_dim <= 0) {
     fields.WrongValue("attention.key_length_mla", attention.nope_dim + attention.rope_dim,
                       "more than rope.dimension_count");

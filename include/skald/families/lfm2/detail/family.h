@@ -8,6 +8,8 @@
 #include "skald/families/lfm2/detail/lfm2.h"
 #include "skald/families/lfm2/lfm2.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/tell_gguf.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
@@ -55,8 +57,14 @@ inline constexpr ModelType kLfm2Types[] = {
     {.name = Lfm2Family::kModelType, .read = ReadOne<ReadLfm2>, .fact_names = kLfm2FactNames},
     {.name = Lfm2MoeFamily::kModelType, .read = ReadOne<ReadLfm2Moe>, .fact_names = kLfm2FactNames}};
 
-inline constexpr GgufArchitecture kLfm2Architectures[] = {{.name = "lfm2", .read = ReadOneGguf<ReadLfm2Gguf>},
-                                                          {.name = "lfm2moe", .read = ReadOneGguf<ReadLfm2MoeGguf>}};
+inline void TellLfm2Moe(const ModelSpec& spec, nlohmann::json& fields) {
+  TellGating(spec, fields);
+  fields["leading_dense_block_count"] = ExpertLayers(spec).first();
+}
+
+inline constexpr GgufArchitecture kLfm2Architectures[] = {
+    {.name = "lfm2", .read = ReadOneGguf<ReadLfm2Gguf>, .is_written = true},
+    {.name = "lfm2moe", .read = ReadOneGguf<ReadLfm2MoeGguf>, .is_written = true, .tell = TellLfm2Moe}};
 
 struct Lfm2Row {
   static constexpr FamilyRow kRow = {

@@ -25,6 +25,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/model_spec.h"
@@ -195,7 +196,17 @@ inline constexpr PassedFields kLlama4PassedJson[] = {{"no option of the model", 
 
 inline constexpr ModelType kLlama4Types[] = {{.name = Llama4Family::kModelType, .read = ReadLlama4, .outer = "llama4"}};
 
-inline constexpr GgufArchitecture kLlama4Architectures[] = {{.name = "llama4", .read = ReadLlama4Gguf}};
+// A window of 0 says that all layers see all; another is not told.
+inline void TellLlama4(const ModelSpec& spec, nlohmann::json& fields) {
+  fields["interleave_moe_layer_step"] = ExpertLayers(spec).step();
+  for (const char* const name : {"expert_shared_feed_forward_length", "attention.temperature_scale"})
+    fields.erase(name);
+  const bool has_chunks = fields.erase("attention.sliding_window") > 0;
+  if (!has_chunks) fields["attention.sliding_window"] = 0;
+}
+
+inline constexpr GgufArchitecture kLlama4Architectures[] = {
+    {.name = "llama4", .read = ReadLlama4Gguf, .is_written = true, .tell = TellLlama4}};
 
 struct Llama4Row {
   static constexpr FamilyRow kRow = {

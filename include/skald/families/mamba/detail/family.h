@@ -8,7 +8,10 @@
 #include "skald/families/mamba/detail/mamba.h"
 #include "skald/families/mamba/mamba.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/families/readers/detail/mamba_fields.h"
+#include "skald/layers/kinds/recurrent/mamba.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
@@ -50,7 +53,12 @@ inline constexpr ModelType kMambaTypes[] = {
     {.name = MambaFamily::kModelType, .read = ReadOne<ReadMamba>, .fact_names = kMambaFactNames},
     {.name = FalconMambaFamily::kModelType, .read = ReadOne<ReadFalconMamba>, .fact_names = kMambaFactNames}};
 
-inline constexpr GgufArchitecture kMambaArchitectures[] = {{.name = "mamba", .read = ReadOneGguf<ReadMambaGguf>}};
+inline void TellSelectionNorm(const ModelSpec& spec, nlohmann::json& fields) {
+  if (FindLayer<Mamba>(spec)->selection_norm) fields["ssm.dt_b_c_rms"] = true;
+}
+
+inline constexpr GgufArchitecture kMambaArchitectures[] = {
+    {.name = "mamba", .read = ReadOneGguf<ReadMambaGguf>, .is_written = true, .tell = TellSelectionNorm}};
 
 struct MambaRow {
   static constexpr FamilyRow kRow = {.name = "Mamba, Falcon Mamba",

@@ -7,6 +7,7 @@
 
 #include "skald/families/mamba2/detail/mamba2.h"
 #include "skald/families/mamba2/mamba2.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/mamba_fields.h"
 
@@ -18,7 +19,8 @@ inline constexpr PassedFields kMamba2PassedJson[] = {
 inline constexpr ModelType kMamba2Types[] = {
     {.name = Mamba2Family::kModelType, .read = ReadOne<ReadMamba2>, .fact_names = kMambaFactNames}};
 
-inline constexpr GgufArchitecture kMamba2Architectures[] = {{.name = "mamba2", .read = ReadOneGguf<ReadMamba2Gguf>}};
+inline constexpr GgufArchitecture kMamba2Architectures[] = {
+    {.name = "mamba2", .read = ReadOneGguf<ReadMamba2Gguf>, .is_written = true, .change_draft = ChangeMamba2}};
 
 struct Mamba2Row {
   static constexpr FamilyRow kRow = {.name = "Mamba-2",

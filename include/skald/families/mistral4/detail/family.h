@@ -11,9 +11,12 @@
 #include "skald/families/deepseek_v3/detail/deepseek_v3.h"
 #include "skald/families/deepseek_v3/detail/family.h"
 #include "skald/families/mistral4/mistral4.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/layers/kinds/latent_attention.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
@@ -43,7 +46,16 @@ inline DescribedModel ReadMistral4Gguf(const JsonFields& fields, const GgufTenso
   DeepSeekV3Sizes sizes = ReadGgufDeepSeek2Sizes(fields, facts, Mistral4Sizes());
   const double growth = fields.Positive("attention.temperature_scale", 0.1);
   if (sizes.attention.rope.scaling == RopeScaling::kYarn) SetGrowth(growth, sizes.attention);
+  fields.Expect("attention.temperature_length", sizes.attention.query_growth_context);
   return {Mistral4Family::kModelType, DeepSeekV3Spec(sizes)};
+}
+
+inline void TellMistral4(const ModelSpec& spec, nlohmann::json& fields) {
+  TellDeepSeek2(spec, fields);
+  const LatentAttention attention = *FindLayer<LatentAttention>(spec);
+  if (attention.query_growth == 0.0f) return;
+  fields["attention.temperature_scale"] = attention.query_growth;
+  fields["attention.temperature_length"] = attention.query_growth_context;
 }
 
 inline constexpr PassedFields kMistral4PassedJson[] = {
@@ -53,8 +65,11 @@ inline constexpr PassedFields kMistral4PassedJson[] = {
 inline constexpr ModelType kMistral4Types[] = {
     {.name = Mistral4Family::kModelType, .read = ReadOne<ReadMistral4>, .fact_names = kDeepSeekV3FactNames}};
 
-inline constexpr GgufArchitecture kMistral4Architectures[] = {
-    {.name = "mistral4", .read = ReadOneGguf<ReadMistral4Gguf>}};
+inline constexpr GgufArchitecture kMistral4Architectures[] = {{.name = "mistral4",
+                                                               .read = ReadOneGguf<ReadMistral4Gguf>,
+                                                               .is_written = true,
+                                                               .tell = TellMistral4,
+                                                               .change_draft = ChangeLatentQueries}};
 
 struct Mistral4Row {
   static constexpr FamilyRow kRow = {.name = "Mistral Small 4",

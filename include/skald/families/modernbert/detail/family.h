@@ -11,8 +11,12 @@
 #include "skald/families/modernbert/modernbert.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/detail/tell_gguf.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/layers/model_spec.h"
 #include "skald/weights/files/tensor_names.h"
 
 namespace skald::internal {
@@ -111,8 +115,24 @@ inline constexpr PassedFields kModernBertPassedJson[] = {
 inline constexpr ModelType kModernBertTypes[] = {
     {.name = ModernBertFamily::kModelType, .read = ReadOne<ReadModernBert>}};
 
-inline constexpr GgufArchitecture kModernBertArchitectures[] = {
-    {.name = "modern-bert", .read = ReadOneGguf<ReadModernBertGguf>}};
+// Windows are counted on both sides of a token.
+inline void TellModernBert(const ModelSpec& spec, nlohmann::json& fields) {
+  TellEncoder(spec, fields);
+  const auto* const sliding = FindLayer<Attention>(spec, [](const Attention& one) { return one.window > 0; });
+  if (sliding != nullptr) fields["attention.sliding_window"] = 2 * (sliding->window - 1);
+}
+
+// Gates and what they multiply are in one tensor, as queries, keys and values are.
+inline constexpr Renaming kModernBertWrittenNames[] = {{"self_attn.q_proj.", "attn_qkv."},
+                                                       {"self_attn.k_proj.", "attn_qkv."},
+                                                       {"self_attn.v_proj.", "attn_qkv."},
+                                                       {"mlp.gate_proj.", "ffn_up."}};
+
+inline constexpr GgufArchitecture kModernBertArchitectures[] = {{.name = "modern-bert",
+                                                                 .read = ReadOneGguf<ReadModernBertGguf>,
+                                                                 .is_written = true,
+                                                                 .tell = TellModernBert,
+                                                                 .written_names = kModernBertWrittenNames}};
 
 struct ModernBertRow {
   static constexpr FamilyRow kRow = {.name = "ModernBERT (encoder)",

@@ -7,7 +7,13 @@
 
 #include "skald/families/nemotron_h/detail/nemotron_h.h"
 #include "skald/families/nemotron_h/nemotron_h.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
+#include "skald/families/readers/detail/tell_gguf.h"
+#include "skald/layers/kinds/feed_forward.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
@@ -44,9 +50,34 @@ inline constexpr PassedFields kNemotronHPassedGguf[] = {
 inline constexpr ModelType kNemotronHTypes[] = {
     {.name = NemotronHFamily::kModelType, .read = ReadOne<ReadNemotronH>, .fact_names = kNemotronHFactNames}};
 
-inline constexpr GgufArchitecture kNemotronHArchitectures[] = {
-    {.name = "nemotron_h", .read = ReadOneGguf<ReadNemotronHGguf>},
-    {.name = "nemotron_h_moe", .read = ReadOneGguf<ReadNemotronHMoeGguf>}};
+// Each layer has one mixer: heads or a width tell which, and Mamba-2 has neither. llama.cpp also asks for an epsilon of
+// LayerNorms, of which there are none.
+inline void TellNemotronH(const ModelSpec& spec, nlohmann::json& fields) {
+  std::vector<int> widths(NumLayers(spec), 0);
+  ForEachLayer<FeedForward>(spec, [&](const auto& layer, uint32_t number) { widths[number] = layer.width; });
+  ForEachLayer<MixtureOfExperts>(spec, [&](const auto& layer, uint32_t number) { widths[number] = layer.width; });
+  fields["feed_forward_length"] = widths;
+  fields["attention.layer_norm_epsilon"] = fields["attention.layer_norm_rms_epsilon"];
+}
+
+inline void TellNemotronHMoe(const ModelSpec& spec, nlohmann::json& fields) {
+  TellNemotronH(spec, fields);
+  const MixtureOfExperts experts = ExpertLayers(spec).experts;
+  fields["expert_weights_norm"] = experts.normalized;
+  fields["expert_group_count"] = experts.groups;
+  if (experts.latent_dim > 0) fields["moe_latent_size"] = experts.latent_dim;
+}
+
+inline constexpr GgufArchitecture kNemotronHArchitectures[] = {{.name = "nemotron_h",
+                                                                .read = ReadOneGguf<ReadNemotronHGguf>,
+                                                                .is_written = true,
+                                                                .tell = TellNemotronH,
+                                                                .change_draft = ChangeMamba2},
+                                                               {.name = "nemotron_h_moe",
+                                                                .read = ReadOneGguf<ReadNemotronHMoeGguf>,
+                                                                .is_written = true,
+                                                                .tell = TellNemotronHMoe,
+                                                                .change_draft = ChangeMamba2}};
 
 struct NemotronHRow {
   static constexpr FamilyRow kRow = {

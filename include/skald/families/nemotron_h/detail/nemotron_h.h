@@ -160,7 +160,7 @@ inline DescribedModel ReadNemotronHMoeGguf(const JsonFields& fields, const GgufT
   MixtureOfExperts experts = NemotronHExperts();
   experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
   experts.shared_width = fields.Size("expert_shared_feed_forward_length");
-  experts.normalized = fields.Flag("expert_weights_norm", true);
+  experts.normalized = fields.Flag("expert_weights_norm", false);
   if (!experts.normalized) experts.sum_epsilon = 0.0f;
   experts.weight_scale = static_cast<float>(fields.Positive("expert_weights_scale", 1.0));
   fields.Expect("expert_group_count", 1);  // files do not say how many of several are chosen

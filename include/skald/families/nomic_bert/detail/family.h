@@ -9,10 +9,12 @@
 
 #include "skald/families/bert/detail/bert.h"
 #include "skald/families/nomic_bert/nomic_bert.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/weights/files/tensor_names.h"
 
 namespace skald::internal {
@@ -118,8 +120,11 @@ inline constexpr PassedFields kNomicBertPassedJson[] = {
 
 inline constexpr ModelType kNomicBertTypes[] = {{.name = NomicBertFamily::kModelType, .read = ReadOne<ReadNomicBert>}};
 
-inline constexpr GgufArchitecture kNomicBertArchitectures[] = {
-    {.name = "nomic-bert", .read = ReadOneGguf<ReadNomicBertGguf>}};
+inline constexpr GgufArchitecture kNomicBertArchitectures[] = {{.name = "nomic-bert",
+                                                                .read = ReadOneGguf<ReadNomicBertGguf>,
+                                                                .is_written = true,
+                                                                .tell = TellEncoder,
+                                                                .change_draft = ChangeEncoder}};
 
 struct NomicBertRow {
   static constexpr FamilyRow kRow = {.name = "Nomic Embed (encoder)",

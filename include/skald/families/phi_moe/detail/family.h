@@ -15,6 +15,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
@@ -63,7 +64,14 @@ inline constexpr PassedFields kPhiMoePassedJson[] = {{"how the model is trained"
 
 inline constexpr ModelType kPhiMoeTypes[] = {{.name = PhiMoeFamily::kModelType, .read = ReadPhiMoe}};
 
-inline constexpr GgufArchitecture kPhiMoeArchitectures[] = {{.name = "phimoe", .read = ReadPhiMoeGguf}};
+inline void TellPhiMoe(const ModelSpec& /*spec*/, nlohmann::json& fields) {
+  fields["attention.layer_norm_rms_epsilon"] = fields["attention.layer_norm_epsilon"];
+  fields.erase("expert_feed_forward_length");
+  fields.erase("rope.scaling.attn_factor");
+}
+
+inline constexpr GgufArchitecture kPhiMoeArchitectures[] = {
+    {.name = "phimoe", .read = ReadPhiMoeGguf, .is_written = true, .tell = TellPhiMoe}};
 
 struct PhiMoeRow {
   static constexpr FamilyRow kRow = {.name = "Phi-3.5-MoE",

@@ -21,6 +21,7 @@
 #include "skald/families/readers/passed/detail/unread_fields.h"
 #include "skald/weights/files/tensor_names.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/writing/gguf_draft.h"
 
 namespace skald::internal {
 
@@ -58,6 +59,12 @@ struct GgufArchitecture {
   std::span<const std::string_view> written_for = {};  ///< model_types of other families
   /// Names within a layer, where files of it have others than kGgufNames.
   std::span<const Renaming> written_names = {};
+  /// Returns the model that files of it describe, where converters make another one that computes the same.
+  ModelSpec (*as_written)(ModelSpec) = nullptr;
+  /// Changes the draft of a model to that of its file: shapes of tensors where others are expected than layers have,
+  /// the order of rows and their numbers where as_written changes the model.
+  void (*change_draft)(const ModelSpec&, GgufDraft&) = nullptr;
+  bool writes_unused = false;  ///< also tensors that no layer reads, which llama.cpp asks for
 };
 
 struct FamilyRow {

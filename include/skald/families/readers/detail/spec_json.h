@@ -210,6 +210,7 @@ void VisitModel(Spec& spec, Always always, Later later) {
   later("embedding_multiplier", spec.embedding_multiplier);
   later("logits_scaling", spec.logits_scaling);
   later("per_layer_dim", spec.per_layer_dim);
+  later("per_layer_vocab", spec.per_layer_vocab);
   later("embedding_norm", spec.embedding_norm);
   later("head_bias", spec.head_bias);
   later("positions", spec.positions);

@@ -41,11 +41,16 @@ struct ExpertLayers {
   int shared() const { return experts.width == 0 ? 0 : experts.shared_width / experts.width; }
 };
 
+// How scores of experts become weights.
+inline void TellGating(const ModelSpec& spec, nlohmann::json& fields) {
+  constexpr int kSoftmax = 1, kSigmoid = 2;
+  fields["expert_gating_func"] = ExpertLayers(spec).experts.sigmoid ? kSigmoid : kSoftmax;
+}
+
 // Experts of the lineage of DeepSeek-V3, which follow dense layers.
 inline void TellSigmoidExperts(const ModelSpec& spec, nlohmann::json& fields) {
-  constexpr int kSigmoid = 2;
   const ExpertLayers layers(spec);
-  fields["expert_gating_func"] = kSigmoid;
+  TellGating(spec, fields);
   fields["expert_weights_norm"] = layers.experts.normalized;
   fields["expert_shared_count"] = layers.shared();
   fields["leading_dense_block_count"] = layers.first();
@@ -67,6 +72,15 @@ inline void TellSigmoidExpertsBeside(const ModelSpec& spec, nlohmann::json& fiel
 inline void TellParallelResidual(const ModelSpec& spec, nlohmann::json& fields) {
   fields["use_parallel_residual"] = std::ranges::any_of(
       spec.blocks, [](const Block& block) { return block.layers.size() > 1 || block.beside_previous; });
+}
+
+// Encoders have as many heads of keys as of queries, and these fill the width; a text is as long as there are
+// positions.
+inline void TellEncoder(const ModelSpec& spec, nlohmann::json& fields) {
+  for (const char* const name : {"attention.head_count_kv", "attention.key_length", "attention.value_length"}) {
+    fields.erase(name);
+  }
+  if (spec.positions > 0) fields["context_length"] = spec.positions;
 }
 
 // Logits are multiplied by this value, not divided as Granite's.

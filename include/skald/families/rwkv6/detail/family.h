@@ -11,10 +11,13 @@
 
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/short_form.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/families/rwkv6/rwkv6.h"
+#include "skald/layers/model_spec.h"
 #include "skald/weights/files/tensor_names.h"
+#include "skald/weights/writing/gguf_draft.h"
 
 namespace skald::internal {
 
@@ -126,7 +129,16 @@ inline constexpr PassedFields kRwkv6PassedGguf[] = {
 inline constexpr ModelType kRwkv6Types[] = {
     {.name = Rwkv6Family::kModelType, .read = ReadOne<ReadRwkv6>, .fact_names = kRwkv6FactNames}};
 
-inline constexpr GgufArchitecture kRwkv6Architectures[] = {{.name = "rwkv6", .read = ReadOneGguf<ReadRwkv6Gguf>}};
+// Mixes of one tensor.
+inline void ChangeRwkv6(const ModelSpec& spec, GgufDraft& draft) {
+  const auto width = static_cast<uint64_t>(spec.model_dim);
+  ChangeTensors(draft, {".time_mix_lerp_fused.weight"}, [width](DraftTensor& tensor) {
+    tensor.shape = {tensor.shape.front() / width, 1, 1, width};
+  });
+}
+
+inline constexpr GgufArchitecture kRwkv6Architectures[] = {
+    {.name = "rwkv6", .read = ReadOneGguf<ReadRwkv6Gguf>, .is_written = true, .change_draft = ChangeRwkv6}};
 
 struct Rwkv6Row {
   static constexpr FamilyRow kRow = {

@@ -5,9 +5,18 @@
 #ifndef SKALD_FAMILIES_RWKV7_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_RWKV7_DETAIL_FAMILY_H_
 
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/rwkv7/detail/rwkv7.h"
 #include "skald/families/rwkv7/rwkv7.h"
+#include "skald/layers/model_spec.h"
+#include "skald/weights/writing/gguf_draft.h"
 
 namespace skald::internal {
 
@@ -62,7 +71,31 @@ inline constexpr PassedFields kRwkv7PassedGguf[] = {
 inline constexpr ModelType kRwkv7Types[] = {
     {.name = Rwkv7Family::kModelType, .read = ReadOne<ReadRwkv7>, .fact_names = kRwkv7FactNames}};
 
-inline constexpr GgufArchitecture kRwkv7Architectures[] = {{.name = "rwkv7", .read = ReadOneGguf<ReadRwkv7Gguf>}};
+// Mixes are of one tensor. The first layer has no share of values of its own, but llama.cpp asks for what would make
+// it, in the shapes of rates.
+inline void ChangeRwkv7(const ModelSpec& spec, GgufDraft& draft) {
+  const auto width = static_cast<uint64_t>(spec.model_dim);
+  ChangeTensors(draft, {".time_mix_lerp_fused.weight"}, [width](DraftTensor& tensor) {
+    tensor.shape = {tensor.shape.front() / width, 1, 1, width};
+  });
+  ChangeTensors(draft, {".time_mix_r_k.weight"}, [width](DraftTensor& tensor) {
+    tensor.read_row = [read = std::move(tensor.read_row), head = tensor.cols()](uint64_t, std::span<float> values) {
+      for (size_t i = 0; i < values.size(); i += head) read(i / head, values.subspan(i, head));
+    };
+    tensor.shape = {width};
+  });
+  std::vector<DraftTensor> unused;
+  ChangeTensors(draft, {"blk.0.time_mix_a0.weight", "blk.0.time_mix_a1.weight", "blk.0.time_mix_a2.weight"},
+                [&](const DraftTensor& tensor) {
+                  unused.push_back(tensor);
+                  std::string& name = unused.back().name;
+                  name[name.find("_a") + 1] = 'v';
+                });
+  std::ranges::move(unused, std::back_inserter(draft.tensors));
+}
+
+inline constexpr GgufArchitecture kRwkv7Architectures[] = {
+    {.name = "rwkv7", .read = ReadOneGguf<ReadRwkv7Gguf>, .is_written = true, .change_draft = ChangeRwkv7}};
 
 struct Rwkv7Row {
   static constexpr FamilyRow kRow = {

@@ -20,6 +20,7 @@
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/families/smallthinker/smallthinker.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
@@ -125,7 +126,7 @@ inline constexpr PassedFields kSmallThinkerPassedJson[] = {
 inline constexpr ModelType kSmallThinkerTypes[] = {{.name = SmallThinkerFamily::kModelType, .read = ReadSmallThinker}};
 
 inline constexpr GgufArchitecture kSmallThinkerArchitectures[] = {
-    {.name = "smallthinker", .read = ReadSmallThinkerGguf}};
+    {.name = "smallthinker", .read = ReadSmallThinkerGguf, .is_written = true, .tell = TellGating}};
 
 struct SmallThinkerRow {
   static constexpr FamilyRow kRow = {.name = "SmallThinker",

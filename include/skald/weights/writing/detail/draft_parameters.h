@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -31,10 +33,9 @@ namespace internal {
 
 // Rows of a tensor that is written, and where they are read from.
 struct DraftPiece {
-  std::string part;  // its name
   TensorRows rows;
-  size_t count;
-  TurnedRows read;  // as the checkpoint has them
+  size_t expert, begin, count;  // where they are written: rows of one expert
+  TurnedRows read;              // as the checkpoint has them
   /// Of each head so many rows of `read` are written as neighbours that RoPE turns together; 0: as layers have them.
   size_t written;
 };
@@ -46,13 +47,15 @@ inline uint64_t TurnedRow(uint64_t row, uint64_t head_dim, uint64_t written) {
   return row - in_head + in_head / 2 + in_head % 2 * (written / 2);
 }
 
-// The rows of a matrix, piece after piece. Rows that are not consecutive in the checkpoint are gathered when they are
-// first read; those of the last piece are kept, as rows are read in order. Safe for concurrent calls.
+// The rows of a matrix, made of pieces in any order. Rows that are not consecutive in the checkpoint are gathered when
+// they are first read; those of the last piece are kept, as rows are read in order. Safe for concurrent calls.
 class DraftRows {
  public:
   DraftRows(std::shared_ptr<const Checkpoint> checkpoint, std::shared_ptr<const TensorFinder> finder,
             std::vector<DraftPiece> pieces)
-      : checkpoint_(std::move(checkpoint)), finder_(std::move(finder)), pieces_(std::move(pieces)) {}
+      : checkpoint_(std::move(checkpoint)), finder_(std::move(finder)), pieces_(std::move(pieces)) {
+    std::ranges::sort(pieces_, {}, [](const DraftPiece& piece) { return std::pair(piece.expert, piece.begin); });
+  }
 
   void Read(uint64_t row, std::span<float> values) const {
     size_t index = 0;
@@ -90,12 +93,30 @@ class ParameterDrafter {
         finder_(std::make_shared<TensorFinder>(*checkpoint_, source)),
         target_(target) {}
 
+  // Layers may share a parameter, which is written once.
   void Add(const Parameter& parameter) {
-    std::visit([&](const auto& value) { AddValue(value, parameter.layer); }, parameter.value);
+    std::visit(
+        [&](const auto& value) {
+          if (added_.insert(KeyOf(value.parts.front(), parameter.layer)).second) AddValue(value, parameter.layer);
+        },
+        parameter.value);
   }
 
   void AllowCopy(std::string_view name, std::string_view original) { finder_->AllowCopy(name, original); }
-  void AllowUnused(std::optional<size_t> layer, std::string_view name) { finder_->AllowUnused(layer, name); }
+
+  // Adds a tensor that no layer reads as it is, if the checkpoint has it and it is to be kept.
+  void AllowUnused(std::optional<size_t> layer, std::string_view name, bool is_kept) {
+    const TensorView* const tensor = finder_->AllowUnused(layer, name);
+    if (tensor == nullptr || !is_kept) return;
+    Stack& stack = StackOf(SpellingOf(name, layer).name);
+    if (tensor->shape.size() == 1) {
+      stack.vector = FloatsOf({tensor});
+      stack.shape = {tensor->shape[0]};
+    } else {
+      stack.cols = static_cast<size_t>(tensor->shape.back());
+      stack.pieces.push_back({{tensor}, 0, 0, static_cast<size_t>(tensor->shape.front()), TurnedRows(0), 0});
+    }
+  }
 
   Result<std::vector<DraftTensor>> Finish() {
     finder_->CheckAllUsed();
@@ -113,6 +134,12 @@ class ParameterDrafter {
     size_t cols = 0, experts = 0;      // 0 experts: of none
     std::vector<float> vector = {};    // instead of pieces
     std::vector<uint64_t> shape = {};  // of the vector
+
+    size_t RowsOf(size_t expert) const {
+      size_t rows = 0;
+      for (const DraftPiece& piece : pieces) rows += piece.expert == expert ? piece.count : 0;
+      return rows;
+    }
   };
 
   void Refuse(std::string_view name, const char* why) {
@@ -123,7 +150,7 @@ class ParameterDrafter {
     Spelling spelling{target_.NameOf(name, layer)};
     if (layer) spelling.layout = target_.SpellingsOf(name).front().layout;
     const RowLayout& layout = spelling.layout;
-    if (layout.by_turns || layout.transposed || layout.mxfp4 || layout.interleaved || layout.joined) {
+    if (layout.by_turns || layout.by_units || layout.transposed || layout.mxfp4 || layout.joined) {
       Refuse(spelling.name, "its rows are in another order there");
     }
     return spelling;
@@ -140,42 +167,49 @@ class ParameterDrafter {
       const Part& part = matrix.parts[i];
       const Spelling spelling = SpellingOf(part.name, layer);
       Stack& stack = StackOf(spelling.name);
-      if (!stack.pieces.empty() && (part.expert ? stack.pieces.front().part != part.name : stack.cols != matrix.cols)) {
-        Refuse(spelling.name, "it has parts of several kinds");
-      }
+      if (!stack.pieces.empty() && stack.cols != matrix.cols) Refuse(spelling.name, "it has parts of several kinds");
       if (part.transposed) Refuse(spelling.name, "it is transposed");
       stack.cols = matrix.cols;
       if (part.expert) stack.experts = part.expert->count;
+      const size_t expert = part.expert ? part.expert->index : 0;
+      const size_t begin = spelling.layout.interleaved ? part.interleaved.begin : stack.RowsOf(expert);
       const TurnedRows turned(part);
-      stack.pieces.push_back({part.name, finder_->RequireRows(part, places[i], matrix.cols), part.rows, turned,
+      stack.pieces.push_back({finder_->RequireRows(part, places[i], matrix.cols), expert, begin, part.rows, turned,
                               turned.paired || spelling.layout.pairs_adjacent ? turned.turned : 0});
     }
   }
 
   void AddValue(const BlocksParameter& blocks, std::optional<size_t> layer) {
-    Refuse(SpellingOf(blocks.parts.front().name, layer).name, "it is made of blocks");
+    for (const Part& part : blocks.parts) {
+      for (size_t i = 0; i < blocks.count; ++i) {
+        Part block = part;
+        block.expert = {i, blocks.count};
+        AddValue(MatrixParameter{nullptr, blocks.cols, {std::move(block)}}, layer);
+      }
+    }
   }
 
+  // Arrays keep their axes of more than one element; those that are joined become one vector.
   void AddValue(const VectorParameter& vector, std::optional<size_t> layer) {
     const auto rows = [](const ArrayPart& part) -> size_t { return part.shape.empty() ? 1 : part.shape.front(); };
     const auto places = finder_->PlacesOf(vector.parts, layer, rows);
     for (size_t i = 0; i < places.size(); ++i) {
       const ArrayPart& part = vector.parts[i];
       const Spelling spelling = SpellingOf(part.name, layer);
-      if (part.shape.size() > 1) Refuse(spelling.name, "its elements are in another order there");
       const TensorRows found = finder_->RequireArray(part, places[i]);
       if (!finder_->status()) return;
       std::vector<float> values = FloatsOf(found);
-      if (vector.convert && vector.may_be_converted) {
-        if (vector.parts.size() > 1) Refuse(spelling.name, "it has parts of several kinds");
-        vector.convert(values);
-      }
+      if (vector.stored) vector.stored(values);
       Stack& stack = StackOf(spelling.name);
+      std::vector<uint64_t> axes = part.shape;
+      std::erase(axes, 1);
+      const bool is_alone = stack.vector.empty() && !axes.empty();
       const size_t written = spelling.layout.pairs_adjacent ? part.head_dim : 0;
       for (size_t row = 0; row < values.size(); ++row) {
         stack.vector.push_back(values[TurnedRow(row, part.head_dim, written)]);
       }
       stack.shape = part.expert ? std::vector<uint64_t>{part.expert->count, values.size()}
+                    : is_alone  ? axes
                                 : std::vector<uint64_t>{stack.vector.size()};
     }
   }
@@ -215,9 +249,20 @@ class ParameterDrafter {
     return tensor;
   }
 
+  // A part by its layer, name, expert, and place in a tensor of several.
+  using PartKey = std::tuple<std::optional<size_t>, std::string, size_t, size_t>;
+
+  template <class AnyPart>
+  static PartKey KeyOf(const AnyPart& part, std::optional<size_t> layer) {
+    size_t begin = 0;
+    if constexpr (requires { part.interleaved; }) begin = part.interleaved.begin;
+    return {layer, part.name, part.expert ? part.expert->index : 0, begin};
+  }
+
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::shared_ptr<TensorFinder> finder_;
   const TensorNames& target_;
+  std::set<PartKey> added_;
   std::vector<Stack> stacks_;
 };
 
@@ -225,13 +270,13 @@ class ParameterDrafter {
 
 SKALD_INLINE Result<std::vector<DraftTensor>> DraftParameters(std::shared_ptr<const Checkpoint> checkpoint,
                                                               const ParameterList& list, const TensorNames& source,
-                                                              const TensorNames& target) {
+                                                              const TensorNames& target, bool with_unused) {
   const std::string shown = PathText(checkpoint->path());
   return NoThrow(shown, [&]() -> Result<std::vector<DraftTensor>> {
     internal::ParameterDrafter drafter(std::move(checkpoint), source, target);
     for (const Parameter& parameter : list.parameters()) drafter.Add(parameter);
     for (const auto& [name, original] : list.copies()) drafter.AllowCopy(name, original);
-    for (const auto& [layer, name] : list.unused()) drafter.AllowUnused(layer, name);
+    for (const auto& [layer, name] : list.unused()) drafter.AllowUnused(layer, name, with_unused);
     return drafter.Finish();
   });
 }

@@ -103,6 +103,10 @@ SKALD_INLINE GgufEntry GgufTruths(std::string_view name, std::span<const uint8_t
   return internal::ArrayEntry(name, GgufValueType::kBool, values);
 }
 
+SKALD_INLINE GgufEntry GgufBytes(std::string_view name, std::string_view bytes) {
+  return internal::ArrayEntry(name, GgufValueType::kUint8, std::span<const char>(bytes));
+}
+
 SKALD_INLINE GgufEntry GgufTexts(std::string_view name, std::span<const std::string> values) {
   std::string bytes = internal::BeginOfArray(GgufValueType::kString, values.size());
   for (const std::string& value : values) bytes += internal::BytesOfText(value);
