@@ -78,7 +78,7 @@ inline std::vector<GgufSample> NeighbourSamples(const nlohmann::json& plain, con
       SampleOf("internlm2", {{"rope.freq_base", 5e5}}),
       LayerNormSample("gpt2", json::object()),
       SampleOf("phimoe", Joined({{"rope.freq_base", 5e5}}, {{"expert_count", 8}, {"expert_used_count", 2}})),
-      SampleOf("apertus", Joined({{"rope.freq_base", 5e5}}, {{"xielu.beta", {0.5, 0.5, 0.5, 0.5}}})),
+      SampleOf("apertus", {{"rope.freq_base", 5e5}}),
       SampleOf("bitnet", {{"rope.freq_base", 5e5}, {"rope.scaling.type", "linear"}, {"rope.scaling.factor", 1.0}}),
       SampleOf("smallthinker",
                Joined(Joined(plain, experts), {{"attention.sliding_window", 32}, {"expert_gating_func", 2}})),

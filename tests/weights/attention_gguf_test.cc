@@ -348,7 +348,7 @@ json MetadataOf(const Family& family) {
     if (at == std::string::npos) continue;
     float value;
     std::memcpy(&value, tensor.bytes.data(), sizeof(value));
-    metadata[family.architecture + ".xielu." + tensor.name.substr(at + 8)].push_back(value);
+    metadata["xielu." + tensor.name.substr(at + 8)].push_back(value);
   }
   for (const auto& [name, value] : family.more.items()) {
     if (value.is_null()) metadata.erase(family.architecture + "." + name);

@@ -38,9 +38,6 @@ inline constexpr TensorNames kApertusTensors[] = {
 inline constexpr PassedFields kApertusPassedJson[] = {{"norms come before layers", "", "post_norm", false},
                                                       {"queries and keys are normalised", "", "qk_norm", true}};
 
-inline constexpr PassedFields kApertusPassedGguf[] = {
-    {"parameters of layers, which are read as tensors", "", "xielu.alpha_p xielu.alpha_n xielu.beta xielu.eps"}};
-
 // Numbers of each layer become values of the metadata, which have one for each.
 inline void MoveNumbers(const ModelSpec& /*spec*/, GgufDraft& draft) {
   for (const char* const name : {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"}) {
@@ -48,7 +45,7 @@ inline void MoveNumbers(const ModelSpec& /*spec*/, GgufDraft& draft) {
     ChangeTensors(draft, {Concat({".", name})}, [&](DraftTensor& tensor) {
       tensor.read_row(0, {&numbers.emplace_back(), 1});
     });
-    draft.Set(GgufNumbers(Concat({"apertus.", name}), numbers));
+    draft.Set(GgufNumbers(name, numbers));
   }
   std::erase_if(draft.tensors,
                 [](const DraftTensor& tensor) { return tensor.name.find(".xielu.") != std::string::npos; });
@@ -67,8 +64,7 @@ struct ApertusRow {
                                      .architectures = kApertusArchitectures,
                                      .gguf_names = kApertusGgufNames,
                                      .own_names = kApertusTensors,
-                                     .passed_json = kApertusPassedJson,
-                                     .passed_gguf = kApertusPassedGguf};
+                                     .passed_json = kApertusPassedJson};
   using Published = ConfigTypes<>;
 };
 

@@ -96,6 +96,7 @@ inline constexpr GgufArchitecture kFalconH1Architectures[] = {
      .read = ReadOneGguf<ReadFalconH1Gguf>,
      .changed = ChangedWeights{Assumption::kNotMultiplied, "weights that the multipliers have gone into"},
      .is_written = true,
+     .written_names = kFalconH1GgufNames,
      .as_written = FalconH1AsWritten,
      .change_draft = ChangeFalconH1}};
 

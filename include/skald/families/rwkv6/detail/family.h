@@ -15,6 +15,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/families/rwkv6/rwkv6.h"
+#include "skald/families/rwkv7/detail/family.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/files/tensor_names.h"
 #include "skald/weights/writing/gguf_draft.h"
@@ -137,8 +138,11 @@ inline void ChangeRwkv6(const ModelSpec& spec, GgufDraft& draft) {
   });
 }
 
-inline constexpr GgufArchitecture kRwkv6Architectures[] = {
-    {.name = "rwkv6", .read = ReadOneGguf<ReadRwkv6Gguf>, .is_written = true, .change_draft = ChangeRwkv6}};
+inline constexpr GgufArchitecture kRwkv6Architectures[] = {{.name = "rwkv6",
+                                                            .read = ReadOneGguf<ReadRwkv6Gguf>,
+                                                            .is_written = true,
+                                                            .written_names = kRwkvWrittenNames,
+                                                            .change_draft = ChangeRwkv6}};
 
 struct Rwkv6Row {
   static constexpr FamilyRow kRow = {

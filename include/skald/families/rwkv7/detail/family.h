@@ -94,8 +94,13 @@ inline void ChangeRwkv7(const ModelSpec& spec, GgufDraft& draft) {
   std::ranges::move(unused, std::back_inserter(draft.tensors));
 }
 
-inline constexpr GgufArchitecture kRwkv7Architectures[] = {
-    {.name = "rwkv7", .read = ReadOneGguf<ReadRwkv7Gguf>, .is_written = true, .change_draft = ChangeRwkv7}};
+inline constexpr Renaming kRwkvWrittenNames[] = {{"feed_forward_norm.", "attn_norm_2."}};
+
+inline constexpr GgufArchitecture kRwkv7Architectures[] = {{.name = "rwkv7",
+                                                            .read = ReadOneGguf<ReadRwkv7Gguf>,
+                                                            .is_written = true,
+                                                            .written_names = kRwkvWrittenNames,
+                                                            .change_draft = ChangeRwkv7}};
 
 struct Rwkv7Row {
   static constexpr FamilyRow kRow = {

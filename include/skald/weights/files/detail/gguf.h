@@ -261,16 +261,15 @@ SKALD_INLINE GgufFile::GgufFile(std::vector<GgufPart> parts, GgufMetadata metada
 }
 
 SKALD_INLINE void GgufFile::AddLayerNumbers() {
-  static constexpr std::string_view kNames[] = {".xielu.alpha_p", ".xielu.alpha_n", ".xielu.beta", ".xielu.eps"};
+  static constexpr std::string_view kNames[] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"};
   static constexpr uint64_t kOne[] = {1};
   constexpr uint64_t kMostLayers = 1 << 12;  // beyond every model there is
   for (const auto& entry : metadata_.arrays) {
     const GgufArray& array = entry.second;
-    const auto is_end = [&](std::string_view end) { return entry.first.ends_with(end); };
-    const auto found = std::ranges::find_if(kNames, is_end);
+    const auto found = std::ranges::find(kNames, entry.first);
     if (found == std::end(kNames) || array.type() != GgufValueType::kFloat32) continue;
     for (size_t layer = 0; layer < std::min(array.size(), kMostLayers); ++layer) {
-      added_names_.push_back(Concat({"blk.", std::to_string(layer), *found}));
+      added_names_.push_back(Concat({"blk.", std::to_string(layer), ".", *found}));
       tensors_.push_back({.name = added_names_.back(),
                           .dtype_name = "F32",
                           .dtype = DType::kF32,
