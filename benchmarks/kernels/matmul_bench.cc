@@ -180,7 +180,7 @@ const bool kRegistered = [] {
   Register<Q6_K>("Q6_K", {1, 4, 16, 32, 512});
   Register<Q6A>("Q6A", {1, 512});
   Register<IQ4_XS>("IQ4_XS", {1, 512});
-  Register<float>("F32", {1, 512});
+  Register<float>("F32", {1, 4, 16, 32, 512});
   return true;
 }();
 

@@ -18,6 +18,7 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/matmul/chain_block-inl.h"
+#include "skald/kernels/matmul/f32_block-inl.h"
 #include "skald/kernels/matmul/float_block-inl.h"
 #include "skald/kernels/matmul/matmul_amx-inl.h"
 #include "skald/kernels/matmul/outputs-inl.h"
@@ -92,6 +93,9 @@ void MatMul(const MatMulArgs<T>& args) {
   }
 #endif
   static_assert(kRowBlock % kTileRows == 0 && kRowBlock % kFewRows == 0, "a tile lies within one block of the input");
+  if constexpr (std::is_same_v<T, float>) {
+    if (args.rows >= kRowsForF32Block && args.panel_end - args.panel_begin >= kF32Panels) return MultiplyF32(args);
+  }
   VectorProduct product = VectorLoopsOf(args);
   product.one = kTileShape<T, 1, kRowStreams>, product.one_panel = kTileShape<T, 1, 1>;
   product.few = kTileShape<T, kFewRows, kFewStreams>, product.many = kTileShape<T, kTileRows, 1>;

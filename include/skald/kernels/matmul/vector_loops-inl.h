@@ -56,8 +56,10 @@ struct VectorProduct {
   MatMulOutputs to;
   size_t padded_k, row_begin, row_end, panel_begin, panel_end;
   TileShape one, one_panel, few, many;
+  TileShape rest = {};  // of fewer rows than `many`, for what is left of a block of rows
+  size_t group = kVectorRows, terms = kVectorTerms;
   size_t few_limit = kFewRows;  // at most so many rows are few
-  bool by_block = false;        // tiles sum kVectorTerms terms at a time, even for one row
+  bool by_block = false;        // tiles sum so many terms at a time, even for one row
   ExpandFunction expand = nullptr;
 };
 
@@ -74,23 +76,32 @@ HWY_INLINE VectorProduct VectorLoopsOf(const MatMulArgs<T>& args) {
           .one = {},
           .one_panel = {},
           .few = {},
-          .many = {}};
+          .many = {},
+          .rest = {}};
+}
+
+// Returns the tile for the next of `left` rows: the one that leaves fewer rows of tiles empty.
+HWY_INLINE const TileShape& TileFor(const VectorProduct& product, const TileShape& tile, size_t left) {
+  const size_t rest = product.rest.rows;
+  return left <= rest || (left > tile.rows && left <= 2 * rest) ? product.rest : tile;
 }
 
 // Sums rows [row, row_end) by a tile's panels; the sums of rows below the last one are never read.
 inline void SumRows(const VectorProduct& product, const TileShape& tile, size_t row, size_t row_end, size_t panel,
                     float* sums) {
-  const size_t terms = tile.rows == 1 && !product.by_block ? product.padded_k : kVectorTerms;
+  const size_t terms = tile.rows == 1 && !product.by_block ? product.padded_k : product.terms;
   for (size_t k = 0; k < product.padded_k; k += terms) {
     const size_t k_end = HWY_MIN(k + terms, product.padded_k);
     if (tile.is_expanded) product.expand(product.args, panel, k, k_end);
-    for (size_t r = row; r < row_end; r += tile.rows) {
-      tile.sum(product.args, r, panel, k, k_end, sums + (r - row) * tile.panels * kLanes);
+    for (size_t r = row, rows; r < row_end; r += rows) {
+      const TileShape& shape = TileFor(product, tile, HWY_MIN(row_end - r, kRowBlock - r % kRowBlock));
+      shape.sum(product.args, r, panel, k, k_end, sums + (r - row) * tile.panels * kLanes);
+      rows = shape.rows;
     }
   }
 }
 
-// Computes the outputs of at most kVectorRows rows, or of a single tile of fewer, by the panels [panel, panel_end), a
+// Computes the outputs of at most product.group rows, or of a single tile of fewer, by the panels [panel, panel_end), a
 // tile's at a time; the last tile may overlap the one before it.
 inline void MultiplyRows(const VectorProduct& product, const TileShape& tile, size_t row, size_t row_end, size_t panel,
                          size_t panel_end) {
@@ -117,8 +128,8 @@ inline void MultiplyOnVectors(const VectorProduct& product) {
   } else if (product.to.rows <= product.few_limit && panels >= product.few.panels) {
     MultiplyRows(product, product.few, product.row_begin, product.row_end, panel, panel_end);
   } else {
-    for (size_t row = product.row_begin; row < product.row_end; row += kVectorRows) {
-      MultiplyRows(product, product.many, row, HWY_MIN(row + kVectorRows, product.row_end), panel, panel_end);
+    for (size_t row = product.row_begin; row < product.row_end; row += product.group) {
+      MultiplyRows(product, product.many, row, HWY_MIN(row + product.group, product.row_end), panel, panel_end);
     }
   }
 }
