@@ -297,12 +297,22 @@ inline std::vector<GgufSample> EncoderSamples() {
       {"attention.layer_norm_epsilon", 1e-12}, {"attention.causal", false}, {"pooling_type", 1}};
   const nlohmann::json rope = Joined(norm, {{"rope.freq_base", 1e4}});
   std::vector<GgufSample> samples = {
-      SampleOf("bert", norm), SampleOf("jina-bert-v2", norm), SampleOf("nomic-bert", rope),
+      SampleOf("bert", norm),
+      SampleOf("jina-bert-v2", norm),
+      SampleOf("jina-bert-v3", rope),
+      SampleOf("nomic-bert", rope),
+      SampleOf("nomic-bert-moe",
+               Joined(rope, {{"moe_every_n_layers", 2}, {"expert_count", 4}, {"expert_used_count", 2}})),
       SampleOf("modern-bert", Joined(rope, {{"attention.sliding_window", 128}, {"rope.freq_base_swa", 1e4}}))};
   for (GgufSample& sample : samples) {
     sample.metadata.erase(sample.architecture + ".attention.layer_norm_rms_epsilon");
     sample.metadata.erase(sample.architecture + ".attention.head_count_kv");
   }
+  samples.push_back(SampleOf("t5encoder", {{"attention.key_length", 16},
+                                           {"attention.value_length", 16},
+                                           {"attention.layer_norm_epsilon", 1e-5},
+                                           {"attention.relative_buckets_count", 32}}));
+  samples.back().metadata.erase("t5encoder.attention.head_count_kv");
   samples.push_back(SampleOf("gemma-embedding", {{"attention.key_length", 16},
                                                  {"attention.value_length", 16},
                                                  {"attention.sliding_window", 512},

@@ -16,6 +16,7 @@
 #include "skald/cache/create.h"
 #include "skald/distributed/communicators/thread_ranks.h"
 #include "skald/model/load_any.h"
+#include "skald/open/open_encoder.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/test_data.h"
 
@@ -89,6 +90,56 @@ TEST_CASE("ranks compute weights of every type as one process does") {
       CheckRanks(folder, type, SomeTokens());
     }
   }
+}
+
+// Embeddings or scores of texts of several lengths, and those of each task; or nothing where something fails.
+std::vector<float> Encoded(const std::filesystem::path& path, DType type, const CommunicatorRef* ranks) {
+  const RankShare share = ranks == nullptr ? RankShare{} : ranks->share();
+  const auto encoder = OpenEncoder(path, {.weight_type = type, .load = {.share = share}, .has_text = false});
+  if (!encoder) return {};
+  std::vector<TextIds> texts;
+  for (const size_t length : {1u, 33u, 90u}) {
+    texts.emplace_back();
+    for (size_t i = 0; i < length; ++i) texts.back().tokens.push_back(static_cast<int32_t>(4 + (i * 7 + length) % 90));
+  }
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  const EncoderKind kind = encoder->facts().kind;
+  if (kind == EncoderKind::kReranker || kind == EncoderKind::kDecoderReranker) {
+    return encoder->RankIds(texts, workspace, {.ranks = ranks}).value_or(std::vector<float>());
+  }
+  std::vector<float> all;
+  std::vector<std::string> tasks = encoder->facts().tasks;
+  tasks.emplace_back();
+  for (const std::string& task : tasks) {
+    const auto found = encoder->EmbedIds(texts, workspace, {.task = task, .ranks = ranks});
+    if (!found) return {};
+    all.insert(all.end(), found->values.begin(), found->values.end());
+  }
+  return all;
+}
+
+TEST_CASE("ranks encode texts as one process does") {
+  size_t folders = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(GoldenPath("encoders"))) {
+    CAPTURE(entry.path().filename().string());
+    ++folders;
+    for (const DType type : {DType::kF32, DType::kBF16}) {
+      const std::vector<float> expected = Encoded(entry.path(), type, nullptr);
+      REQUIRE_FALSE(expected.empty());
+      std::vector<ThreadRank> ends = CreateThreadRanks(3);
+      std::vector<std::vector<float>> found(ends.size());
+      std::vector<std::thread> threads;
+      for (size_t r = 0; r < ends.size(); ++r) {
+        threads.emplace_back([&, r] {
+          const CommunicatorRef end(ends[r]);
+          found[r] = Encoded(entry.path(), type, &end);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      for (const std::vector<float>& one : found) CHECK((one == expected));
+    }
+  }
+  CHECK(folders >= 25);
 }
 
 }  // namespace golden_ranks_test

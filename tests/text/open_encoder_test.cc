@@ -101,6 +101,12 @@ TEST_CASE("encoders embed as the originals do, and alone as together") {
   CheckEmbeddings("gte", EncoderKind::kEncoder);
   CheckEmbeddings("new", EncoderKind::kEncoder);
   CheckEmbeddings("distilbert", EncoderKind::kEncoder);
+  CheckEmbeddings("t5_relu", EncoderKind::kEncoder);
+  CheckEmbeddings("jina_bert_code", EncoderKind::kEncoder);
+  CheckEmbeddings("jina_v3", EncoderKind::kEncoder);
+  CheckEmbeddings("nomic_moe", EncoderKind::kEncoder);
+  CheckEmbeddings("new_ntk", EncoderKind::kEncoder);
+  CheckEmbeddings("bge_m3", EncoderKind::kEncoder);
   CheckEmbeddings("qwen3", EncoderKind::kDecoder);
 }
 
@@ -127,6 +133,62 @@ TEST_CASE("rerankers score as the originals do") {
   CheckScores("xlm-roberta_reranker");
   CheckScores("modernbert_reranker");
   CheckScores("qwen3_reranker", EncoderKind::kDecoderReranker);
+}
+
+TEST_CASE("adapters for tasks are chosen by name") {
+  const Golden golden("jina_v3");
+  const Encoder encoder = golden.Open();
+  Workspace workspace = Threads(2);
+  const std::vector<std::string> tasks = {"retrieval.query", "retrieval.passage", "text-matching"};
+  CHECK(encoder.facts().tasks == tasks);
+  const auto prompt = std::pair<std::string, std::string>("retrieval.query", "retrieval.query: ");
+  CHECK(std::ranges::count(encoder.facts().prompts, prompt) == 1);
+  const auto plain = encoder.EmbedIds(golden.texts, workspace);
+  REQUIRE(plain);
+  for (const std::string& task : tasks) {
+    CAPTURE(task);
+    const auto found = encoder.EmbedIds(golden.texts, workspace, {.task = task});
+    REQUIRE_MESSAGE(found.has_value(), found.error().message);
+    for (size_t i = 0; i < kTexts; ++i) {
+      CHECK(Distance((*found)[i], golden.Floats(i, task)) < kTolerance);
+      CHECK(Cosine((*found)[i], (*plain)[i]) < 0.999f);
+    }
+  }
+  CheckError(encoder.EmbedIds(golden.texts, workspace, {.task = "poems"}), ErrorCode::kInvalidArgument,
+             "no task called \"poems\", but retrieval.query");
+}
+
+TEST_CASE("weights and vectors of tokens come from heads in files of their own") {
+  const Golden golden("bge_m3");
+  const Encoder encoder = golden.Open();
+  Workspace workspace = Threads(2), alone = Threads(1);
+  CHECK(encoder.facts().has_sparse);
+  CHECK(encoder.facts().token_dimension == 20);
+  const auto found = encoder.EmbedHybridIds(golden.texts, workspace, {.pass_tokens = 60});
+  REQUIRE_MESSAGE(found.has_value(), found.error().message);
+  const auto expected = encoder.EmbedIds(golden.texts, workspace);
+  REQUIRE(expected);
+  CHECK(SameBits(found->dense.values, expected->values));
+  REQUIRE(found->sparse.size() == kTexts);
+  for (size_t i = 0; i < kTexts; ++i) {
+    CAPTURE(i);
+    const std::vector<float> weights = golden.Floats(i, "sparse");
+    std::vector<float> ours(weights.size());
+    for (size_t t = 0; t < found->sparse[i].ids.size(); ++t) {
+      ours[static_cast<size_t>(found->sparse[i].ids[t])] = found->sparse[i].weights[t];
+    }
+    CHECK(Distance(ours, weights) < kTolerance);
+    CHECK(std::ranges::is_sorted(found->sparse[i].ids));
+    if (golden.texts[i].tokens.size() > 1) {
+      CHECK(Distance(found->tokens[i], golden.Floats(i, "tokens")) < kTolerance);
+    }
+    const auto one = encoder.EmbedHybridIds({&golden.texts[i], 1}, alone);
+    REQUIRE(one);
+    CHECK(SameBits(one->tokens.values, found->tokens[i]));
+    CHECK(SameBits(one->sparse[0].weights, found->sparse[i].weights));
+  }
+  CHECK(LexicalScore({{1, 4, 9}, {1.0f, 2.0f, 0.5f}}, {{4, 5, 9}, {3.0f, 7.0f, 2.0f}}) == 7.0f);
+  CheckError(Golden("bert").Open().EmbedHybridIds(golden.texts, workspace), ErrorCode::kUnsupported, "no head for");
 }
 
 TEST_CASE("no order, pass or type of weights changes which bits a text has") {
@@ -221,6 +283,23 @@ TEST_CASE("a GGUF file gives the bits of the folder that it was made of") {
   REQUIRE(found);
   REQUIRE(expected);
   CHECK(SameBits(found->values, expected->values));
+}
+
+TEST_CASE("GGUF files, as llama.cpp's package writes them, embed as the originals do") {
+  for (const char* const family : {"modernbert", "nomic_bert", "jina_bert", "jina_v3", "gemma3_text", "t5_relu"}) {
+    CAPTURE(family);
+    const Golden golden(family);
+    const auto encoder = OpenEncoder(golden.folder / "model.gguf", {.weight_type = DType::kF32, .has_text = false});
+    REQUIRE_MESSAGE(encoder.has_value(), encoder.error().message);
+    Workspace workspace = Threads(2);
+    const auto found = encoder->EmbedIds(golden.texts, workspace, {.normalise = true});
+    REQUIRE_MESSAGE(found.has_value(), found.error().message);
+    for (size_t i = 0; i < kTexts; ++i) {
+      std::vector<float> expected = golden.Floats(i, "embedding");
+      Normalise(expected);
+      CHECK(Distance((*found)[i], expected) < kTolerance);
+    }
+  }
 }
 
 TEST_CASE("what an encoder cannot embed is named") {

@@ -2,15 +2,23 @@
 
 #include "skald/open/encoders/ranking.h"
 
+#include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/open/open_encoder.h"
 #include "tests/support/check_error.h"
 #include "tests/support/kernel_data.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
 
 namespace skald {
 namespace ranking_test {
@@ -70,6 +78,32 @@ TEST_CASE("Embeddings that are not pooled are compared token by token") {
   const auto found = FindNearest(std::vector<float>{1, 0, 0, 3}, texts);
   REQUIRE(found);
   CHECK(*found == std::vector<FoundText>{{0, 4.0f}, {1, 2.0f}});
+}
+
+// tests/golden/make_text_rankers.py has the originals' scores.
+TEST_CASE("Rerankers rank texts as the originals do, by their tokenizers and heads") {
+  for (const char* const family : {"bert", "xlm-roberta", "modernbert", "gte"}) {
+    CAPTURE(family);
+    const auto golden = GoldenPath(std::string("rankers/") + family);
+    const auto expected = nlohmann::json::parse(std::ifstream(golden / "ranks.json"));
+    const testing::TemporaryFolder folder;
+    for (const char* const name : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy(golden / name, folder.path() / name);
+    }
+    const std::string words = expected["tokenizer"];
+    std::filesystem::copy(RepositoryPath("tests/text/data/encoders/" + words + "/tokenizer.json"),
+                          folder.path() / "tokenizer.json");
+    const auto encoder = OpenEncoder(folder.path(), {.weight_type = DType::kF32});
+    REQUIRE_MESSAGE(encoder, encoder.error().message);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
+    const std::vector<std::string> documents = expected["documents"];
+    const auto scores = encoder->Rank(expected["query"].get<std::string>(), documents, workspace, {.raw = true});
+    REQUIRE_MESSAGE(scores, scores.error().message);
+    for (size_t i = 0; i < documents.size(); ++i) {
+      CAPTURE(i);
+      CHECK(std::fabs((*scores)[i] - expected["scores"][i].get<float>()) < 2e-5f);
+    }
+  }
 }
 
 }  // namespace ranking_test

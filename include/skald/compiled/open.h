@@ -21,6 +21,7 @@
 #include "skald/open/detail/token_session.h"
 #include "skald/open/encoders/detail/embeddings.h"
 #include "skald/open/encoders/detail/encoder_facts.h"
+#include "skald/open/encoders/detail/hybrid.h"
 #include "skald/open/encoders/detail/pooling.h"
 #include "skald/open/encoders/detail/ranking.h"
 #include "skald/open/tools/detail/answer_filter.h"

@@ -24,6 +24,7 @@
 #include "skald/weights/files/detail/safetensors_header.h"
 #include "skald/weights/files/detail/tensor_names.h"
 #include "skald/weights/files/detail/tensor_view.h"
+#include "skald/weights/files/detail/torch_file.h"
 #include "skald/weights/opened/detail/opened_model.h"
 #include "skald/weights/packed_files/detail/packed_file.h"
 #include "skald/weights/packed_files/detail/packed_format.h"

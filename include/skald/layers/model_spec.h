@@ -67,6 +67,7 @@ struct Block {
   float residual_multiplier = 1.0f;                       ///< of what is added to the residual stream
   bool learned_scale = false;                ///< whether the residual stream after it is multiplied by a learned number
   bool beside_previous = false;              ///< it reads the residual stream that the block before it read
+  bool norms_sum = false;                    ///< post_norm is of the sum of the residual stream and what they give
   std::optional<NormSpec> stream_norm = {};  ///< of the residual stream after it, which continues with that
   /// Likewise. Where the last block has this name and no such norm, it is that of the final norm.
   FixedText stream_norm_name = "";
@@ -74,7 +75,7 @@ struct Block {
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
            a.residual_multiplier == b.residual_multiplier && a.learned_scale == b.learned_scale &&
-           a.beside_previous == b.beside_previous && a.stream_norm == b.stream_norm;
+           a.beside_previous == b.beside_previous && a.norms_sum == b.norms_sum && a.stream_norm == b.stream_norm;
   }
 };
 
@@ -116,6 +117,7 @@ struct ModelSpec {
       VisitUnless(1.0f, "residual_multiplier", block.residual_multiplier, visit);
       VisitUnless(false, "learned_scale", block.learned_scale, visit);
       VisitUnless(false, "beside_previous", block.beside_previous, visit);
+      VisitUnless(false, "norms_sum", block.norms_sum, visit);
       if (block.stream_norm) visit("stream_norm", *block.stream_norm);
     }
     visit("final_norm", final_norm);
@@ -270,6 +272,7 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   for (size_t b = 0; b < spec.blocks.size(); ++b) {
     const Block& block = spec.blocks[b];
     if (block.layers.empty()) return "A block must have at least one layer.";
+    if (block.norms_sum && !block.post_norm) return "The sum with the stream needs a norm after the block.";
     if (!is_multiplier(block.residual_multiplier)) return "kResidualMultiplier must be positive.";
     if (block.beside_previous && (b == 0 || spec.blocks[b - 1].beside_previous || spec.blocks[b - 1].learned_scale)) {
       return "A block beside the one before it needs one that is beside no other and does not scale the stream.";

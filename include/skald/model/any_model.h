@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/communicator.h"
@@ -46,6 +47,7 @@ struct WholeText {
   /// Of models with CrossAttention, whose layers read it: the other model's, with the text before these tokens. It
   /// stays as it is, and its positions go on in `tokens`. Null for all other models.
   const KVCache* beside = nullptr;
+  Sha256Digest adapter = {};  ///< of the one of ForwardOptions::adapters that it is computed by; zeros: of none
 };
 
 class AnyModel {
@@ -94,9 +96,9 @@ class AnyModel {
   /// of a text do not depend on the others. Errors name the text by its number: kInvalidArgument (no texts, no tokens,
   /// an id or a type out of range, wants or types that do not match the tokens, or want logits, a cache beside it where
   /// none is read or none where one is, of another pool than the first text's, or without layers as they are read),
-  /// kOutOfRange (more
-  /// tokens than the model has positions), kUnsupported (a model that does not see both ways, or a part of one),
-  /// kResourceExhausted and kFailedPrecondition as Forward.
+  /// kOutOfRange (more tokens than the model has positions), kUnsupported (a model that does not see both ways, or a
+  /// part of one that reads a cache beside it); those of adapters and ranks, kResourceExhausted and kFailedPrecondition
+  /// as Forward.
   Result<Outputs> Encode(std::span<const WholeText> texts, Workspace& workspace,
                          const ForwardOptions& options = {}) const;
 

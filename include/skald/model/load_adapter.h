@@ -12,20 +12,11 @@
 #include "skald/base/result.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/adapters/adapter.h"
-#include "skald/weights/parameters.h"
-#include "skald/weights/partitioned_parameters.h"
 
 namespace skald {
 
 /// Returns the digest of all that an adapter adds, whatever file it came from, and of the sizes of its model.
 Result<Sha256Digest> DigestOfAdapter(const Adapter& adapter);
-
-namespace internal {
-
-/// Leaves of an adapter what is added to a rank's part of the model whose list this is.
-void KeepPartitioned(const ParameterList& list, const RankShare& share, Adapter& adapter);
-
-}  // namespace internal
 
 /// Returns the LoRA adapter at `path`, for models of `spec`, or for the part of them that `share` has: a folder of
 /// Hugging Face's PEFT (adapter_config.json, adapter_model.safetensors) or a GGUF file of llama.cpp. Its products are

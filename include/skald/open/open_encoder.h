@@ -17,11 +17,13 @@
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/model/any_model.h"
 #include "skald/model/workspace.h"
 #include "skald/open/encoders/embeddings.h"
 #include "skald/open/encoders/encoder_facts.h"
+#include "skald/open/encoders/hybrid.h"
 #include "skald/open/model_info.h"
 #include "skald/tokenizers/tokenizer_value.h"
 #include "skald/weights/load_options.h"
@@ -58,6 +60,9 @@ struct EncoderOptions {
 
 /// How texts are embedded.
 struct EmbedOptions {
+  /// Of EncoderFacts::tasks: texts are computed by its adapter, after the prompt of its name unless another is asked
+  /// for. Empty: by none.
+  std::string task = {};
   std::string prompt_name = {};            ///< of EncoderFacts::prompts; empty: the default one, if there is one
   std::optional<std::string> prompt = {};  ///< the text before each text itself, in place of a named one
   std::optional<size_t> dimension = {};    ///< so many first elements of each embedding (Matryoshka)
@@ -66,6 +71,9 @@ struct EmbedOptions {
   LongText long_text = LongText::kRefuse;  ///< what becomes of long ones
   uint32_t pass_tokens = 2048;  ///< tokens of texts that are computed together, bounding memory; a longer text is
                                 ///< computed alone. Changes speed, never a result
+  /// The ranks that compute with this one, where the weights are one rank's part (EncoderOptions::load): each makes the
+  /// same calls, and each gets the whole result. Alive until the call returns.
+  const CommunicatorRef* ranks = nullptr;
 };
 
 /// How documents are ranked.
@@ -74,6 +82,7 @@ struct RankOptions {
   bool raw = false;                        ///< scores of a head as it gives them, not between 0 and 1
   LongText long_text = LongText::kRefuse;  ///< of documents
   uint32_t pass_tokens = 2048;             ///< as EmbedOptions
+  const CommunicatorRef* ranks = nullptr;  ///< likewise
 };
 
 /// A model that embeds or ranks texts. Immutable: const functions may be called at the same time, each call with a
@@ -94,8 +103,8 @@ class Encoder {
   const Tokenizer* tokenizer() const;
 
   /// Returns the ids of texts, each after the prompt that `options` say, with the special tokens of the model. They may
-  /// be longer than the longest text. Errors: kFailedPrecondition without a tokenizer; kInvalidArgument for a prompt
-  /// name that there is not, and for an empty text, naming its number.
+  /// be longer than the longest text. Errors: kFailedPrecondition without a tokenizer; kInvalidArgument for a prompt or
+  /// a task that there is not, and for an empty text, naming its number.
   Result<std::vector<TextIds>> Tokenize(std::span<const std::string> texts, const EmbedOptions& options = {}) const;
 
   /// Returns the embeddings of texts, in their order. Errors: those of Tokenize and EmbedIds.
@@ -109,9 +118,19 @@ class Encoder {
   Result<Embeddings> EmbedIds(std::span<const TextIds> texts, Workspace& workspace,
                               const EmbedOptions& options = {}) const;
 
+  /// Returns embeddings of texts by every head that the model has (BGE-M3, arXiv:2402.03216): the pooled one, weights
+  /// of tokens and a vector for each token but the first. Windows of long texts are refused. Errors: those of Tokenize
+  /// and EmbedHybridIds.
+  Result<HybridEmbeddings> EmbedHybrid(std::span<const std::string> texts, Workspace& workspace,
+                                       const EmbedOptions& options = {}) const;
+
+  /// The same of token ids. Errors: as EmbedIds; kUnsupported for a model without such heads, and for windows.
+  Result<HybridEmbeddings> EmbedHybridIds(std::span<const TextIds> texts, Workspace& workspace,
+                                          const EmbedOptions& options = {}) const;
+
   /// Returns a score for each document, the higher the better it fits the query: by the head of a reranker, by a
-  /// decoder's yes or no, or as the cosine of embeddings, with the prompts named "query" and "document" where the
-  /// model has them. Errors: as Embed and RankIds.
+  /// decoder's yes or no, or as the cosine of embeddings, with the prompts named "query" and "document", or the tasks
+  /// "retrieval.query" and "retrieval.passage", where the model has them. Errors: as Embed and RankIds.
   Result<std::vector<float>> Rank(std::string_view query, std::span<const std::string> documents, Workspace& workspace,
                                   const RankOptions& options = {}) const;
 

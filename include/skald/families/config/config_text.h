@@ -252,6 +252,7 @@ inline void AddBlock(const Block& block, auto& expressions, Members& members) {
   parts.AddUnless(Literal(1.0f), "residual_multiplier", Literal(block.residual_multiplier));
   parts.AddUnless(Literal(false), "learned_scale", Literal(block.learned_scale));
   parts.AddUnless(Literal(false), "beside_previous", Literal(block.beside_previous));
+  parts.AddUnless(Literal(false), "norms_sum", Literal(block.norms_sum));
   parts.AddUnless(expressions.Of(standard.stream_norm), "stream_norm", expressions.Of(block.stream_norm));
   parts.AddUnless(Literal(standard.stream_norm_name), "stream_norm_name", Literal(block.stream_norm_name));
   members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);

@@ -56,6 +56,7 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     if (tensor.name.ends_with(".ffn_gate_inp.weight")) AddLayerOf(tensor.name, facts.expert_layers);
     if (tensor.name.ends_with(".attn_v.weight")) ++facts.value_projections;
     if (tensor.name.ends_with(".attn_norm_2.weight")) facts.has_second_attention_norm = true;
+    if (tensor.name.ends_with(".ffn_gate.weight")) facts.has_feed_forward_gate = true;
     if (tensor.name.ends_with(".ffn_norm.weight")) facts.has_feed_forward_norm = true;
     if (tensor.name.ends_with(".attn_q.bias") || tensor.name.ends_with(".attn_qkv.bias")) facts.has_query_bias = true;
     if (tensor.name.ends_with(".attn_output.bias")) facts.has_output_bias = true;

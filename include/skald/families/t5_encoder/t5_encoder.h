@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The encoder of T5 (arXiv:1910.10683): RMSNorm before layers, gated feed-forward layers, no scale of scores, and a
-// learned bias of distances in place of positions.
+// The encoder of T5 (arXiv:1910.10683): RMSNorm before layers, feed-forward layers with gates or without, no scale of
+// scores, and a learned bias of distances in place of positions.
 
 #ifndef SKALD_FAMILIES_T5_ENCODER_T5_ENCODER_H_
 #define SKALD_FAMILIES_T5_ENCODER_T5_ENCODER_H_
@@ -12,6 +12,7 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
+#include "skald/layers/kinds/feed_forward.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -27,6 +28,7 @@ struct T5EncoderSizes {
   int model_dim = 0, vocab_size = 0, layers = 0, heads = 0, head_dim = 0, feed_forward_dim = 0;
   int buckets = 32, max_distance = 128;  ///< of DistanceBias
   Activation activation = Activation::kGeluTanh;
+  bool gated = true;  ///< else feed-forward layers have no gates
   float norm_epsilon = 1e-6f;
 };
 
@@ -38,6 +40,8 @@ constexpr ModelSpec T5EncoderSpec(const T5EncoderSizes& sizes) {
       .tied_embeddings = true,
       .final_norm = norm,
       .distance_bias = {.heads = sizes.heads, .buckets = sizes.buckets, .max_distance = sizes.max_distance}};
+  LayerSpec feed_forward = GatedFeedForward{.width = sizes.feed_forward_dim, .activation = sizes.activation};
+  if (!sizes.gated) feed_forward = FeedForward{.width = sizes.feed_forward_dim, .activation = sizes.activation};
   for (int i = 0; i < sizes.layers; ++i) {
     AddUsualLayer(spec, static_cast<uint32_t>(i), norm,
                   Attention{.heads = sizes.heads,
@@ -45,7 +49,7 @@ constexpr ModelSpec T5EncoderSpec(const T5EncoderSizes& sizes) {
                             .head_dim = sizes.head_dim,
                             .query_pre_scale = 1.0,
                             .both_ways = true},
-                  GatedFeedForward{.width = sizes.feed_forward_dim, .activation = sizes.activation});
+                  feed_forward);
   }
   return spec;
 }

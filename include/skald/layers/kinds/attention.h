@@ -211,6 +211,9 @@ struct Attention {
 
   void Run(const Weights& weights, const LayerRun& run) const;
 
+  /// The query heads that a rank has.
+  constexpr PartitionedRange HeadsOf(const RankShare& share) const { return Partition(QueryHeads(1), share); }
+
  private:
   constexpr bool shares() const { return shared_layer >= 0; }
 

@@ -60,6 +60,7 @@ struct MixtureOfExperts {
   float mixer_reach = 0.0f;
   int carried_dim = 0;  ///< not 0: the router reads rows so wide that a layer before gave, not those of the experts
   bool weighs_input = false;  ///< experts compute the row times its weight, instead of being weighed by it
+  bool sum_bias = false;      ///< one bias is added to what the experts of a row give together
   int whole_width = 0;        ///< of one rank's part (OfRank): the widest expert of the whole; no fact of a model
 
   friend constexpr bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
@@ -85,6 +86,7 @@ struct MixtureOfExperts {
     VisitUnless(0.0f, "mixer_reach", self.mixer_reach, visit);
     VisitUnless(0, "carried_dim", self.carried_dim, visit);
     VisitUnless(false, "weighs_input", self.weighs_input, visit);
+    VisitUnless(false, "sum_bias", self.sum_bias, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -128,6 +130,7 @@ struct MixtureOfExperts {
     std::vector<Matrix> down;                                 ///< [experts] of [d, width]
     std::vector<float> router_bias;                           ///< [experts], or empty
     std::vector<std::vector<float>> gate_up_bias, down_bias;  ///< [experts] of [2 * width] and [d], or of empty
+    std::vector<float> sum_bias;                              ///< [model_dim], or empty
     std::vector<float> selection_bias;                        ///< [experts], or empty
     Matrix latent_in, latent_out;                             ///< [latent_dim, model_dim] and back
     Matrix shared_gate_up, shared_down;  ///< as those of one expert, of shared_width, for rows of model_dim

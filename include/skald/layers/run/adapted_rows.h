@@ -9,6 +9,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -51,6 +52,12 @@ class AdaptedRows {
   template <class ReserveMatMul>
   void Reserve(ReserveMatMul reserve) {
     for (const Group& group : groups_) {
+      for (const auto* const embedding : {&group.adapter->tokens, &group.adapter->types}) {
+        if (!*embedding) continue;
+        reserve((*embedding)->b);
+        skald::Reserve(scratch_.between, most_rows_ * (*embedding)->a.cols);
+        skald::Reserve(scratch_.added, most_rows_ * (*embedding)->b.rows);
+      }
       for (const LowRank& low : group.adapter->low_ranks) {
         reserve(low.a);
         reserve(low.b);
@@ -81,13 +88,24 @@ class AdaptedRows {
       const Rows between = {scratch_.between.data(), low->a.rows}, added = {scratch_.added.data(), low->b.rows};
       ops.MatMul(low->a, Gather(ops, group, input, low->a.cols), group.rows.size(), {}, between);
       ops.MatMul(low->b, between, group.rows.size(), {}, added);
-      ParallelFor(ops.executor(), group.rows.size(), added.stride, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i) {
-          float* const to = output.data + group.rows[i] * output.stride;
-          const float* const from = added.data + i * added.stride;
-          for (size_t k = 0; k < added.stride; ++k) to[k] += from[k];
-        }
-      });
+      AddRows(ops, group, added, output);
+    }
+  }
+
+  /// output += scale * b * a[numbers] for the rows whose adapter changes an embedding: Adapter::tokens or
+  /// Adapter::types, of which a row has entry numbers[row].
+  template <class Operations>
+  void AddEmbedded(Operations& ops, std::optional<LowRankEmbedding> Adapter::*embedding,
+                   std::span<const int32_t> numbers, float scale, Rows output) const {
+    for (const Group& group : groups_) {
+      const std::optional<LowRankEmbedding>& low = group.adapter->*embedding;
+      if (!low || group.rows.empty()) continue;
+      std::vector<int32_t> own;
+      for (const uint32_t row : group.rows) own.push_back(numbers[row]);
+      const Rows between = {scratch_.between.data(), low->a.cols}, added = {scratch_.added.data(), low->b.rows};
+      ops.Embed(low->a, own, scale, between);
+      ops.MatMul(low->b, between, own.size(), {}, added);
+      AddRows(ops, group, added, output);
     }
   }
 
@@ -100,6 +118,18 @@ class AdaptedRows {
   };
 
   size_t GroupOf(const Adapter* adapter);
+
+  /// Adds to the rows of a group what was computed for them, one after the other.
+  template <class Operations>
+  static void AddRows(Operations& ops, const Group& group, Rows added, Rows output) {
+    ParallelFor(ops.executor(), group.rows.size(), added.stride, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        float* const to = output.data + group.rows[i] * output.stride;
+        const float* const from = added.data + i * added.stride;
+        for (size_t k = 0; k < added.stride; ++k) to[k] += from[k];
+      }
+    });
+  }
 
   /// The rows of a group, one after the other.
   template <class Operations>

@@ -48,7 +48,7 @@ SKALD_INLINE AnyModel::AnyModel(std::string name, ModelWeights weights, const st
   tables_->kernels = kernels;
   tables_->layout = LayoutOf(weights_.spec, weights_.share);
   tables_->slots = SlotsOf(weights_.spec, tables_->layout);
-  tables_->pass_groups = PassGroups(weights_.spec);
+  tables_->pass_groups = PassGroups(weights_.spec, weights_.share);
   ListRotations();
   for (const Block& block : weights_.spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
@@ -105,31 +105,39 @@ SKALD_INLINE Result<Outputs> AnyModel::Encode(std::span<const WholeText> texts, 
     if (!SeesBothWays(spec())) {
       return Fail(ErrorCode::kUnsupported, Concat({name_, " looks back; Forward computes it"}));
     }
-    if (weights_.share.ranks > 1)
-      return Fail(ErrorCode::kUnsupported, "ranks do not compute models that see both ways");
-    if (texts.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no texts");
     StepPlan plan = {
         .model = tables_->layout.model(), .block_tokens = kTile, .sequences = {}, .passes = std::vector<Pass>(1)};
-    std::vector<std::span<const int32_t>> tokens, types;
+    std::vector<std::span<const int32_t>> types;
     std::vector<const KVCache*> beside;
-    for (size_t i = 0; i < texts.size(); ++i) {
-      if (auto valid = CheckText(texts[i]); !valid) return OfSequence(i, valid);
-      const auto count = static_cast<uint32_t>(texts[i].tokens.size());
-      if (texts[i].beside != nullptr) beside.push_back(texts[i].beside);
-      plan.sequences.push_back({.first_position = texts[i].beside != nullptr ? texts[i].beside->size() : 0,
-                                .num_tokens = count,
-                                .wants = {texts[i].wants.begin(), texts[i].wants.end()}});
-      plan.passes[0].push_back({static_cast<uint32_t>(i), 0, count});
-      tokens.push_back(texts[i].tokens);
-      types.push_back(texts[i].types);
-    }
-    SKALD_TRY(OtherCaches::Check(tables_->pass_groups, beside));
     BlockPool none(tables_->layout, RuntimeConfig{.max_tokens = kMaxTokens});  // nothing is kept
     BlockPool* const pools[] = {&none};
-    SKALD_ASSIGN(const auto pass, MakePass(plan, std::move(tokens), pools, workspace, options, types, beside));
-    const Outputs outputs = OutputsIn(workspace.outputs, plan);
-    SKALD_TRY(pass->Run());
-    return pass->stopped() ? Outputs::Stopped() : outputs;
+    Outputs outputs;
+    const auto pass = NoThrow("Encode", [&]() -> Result<std::unique_ptr<ForwardPass>> {
+      if (texts.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no texts");
+      std::vector<std::span<const int32_t>> tokens;
+      for (size_t i = 0; i < texts.size(); ++i) {
+        const WholeText& text = texts[i];
+        if (auto valid = CheckText(text); !valid) return OfSequence(i, valid);
+        const auto count = static_cast<uint32_t>(text.tokens.size());
+        if (text.beside != nullptr) beside.push_back(text.beside);
+        plan.sequences.push_back({.first_position = text.beside != nullptr ? text.beside->size() : 0,
+                                  .num_tokens = count,
+                                  .adapter = text.adapter,
+                                  .wants = {text.wants.begin(), text.wants.end()}});
+        plan.passes[0].push_back({static_cast<uint32_t>(i), 0, count});
+        tokens.push_back(text.tokens);
+        types.push_back(text.types);
+      }
+      if (weights_.share.ranks > 1 && !beside.empty()) {
+        return Fail(ErrorCode::kUnsupported, "ranks do not compute models that read another's cache");
+      }
+      SKALD_TRY(OtherCaches::Check(tables_->pass_groups, beside));
+      auto made = MakePass(plan, std::move(tokens), pools, workspace, options, types, beside);
+      if (made) outputs = OutputsIn(workspace.outputs, plan);
+      return made;
+    });
+    SKALD_TRY(Run(pass, options.ranks));
+    return (*pass)->stopped() ? Outputs::Stopped() : outputs;
   });
 }
 

@@ -231,6 +231,9 @@ class ForwardPass {
   void RunBlocks(const PassRows& rows) {
     ComputeAngles(rows);
     ops_.Embed(weights_.embedding, rows.tokens, EmbeddingFactor(spec_), Stream(act_.hidden));
+    if (adapted_ != nullptr) {
+      adapted_->AddEmbedded(ops_, &Adapter::tokens, rows.tokens, EmbeddingFactor(spec_), Stream(act_.hidden));
+    }
     EmbedTypesAndPositions(rows);
     if (spec_.embedding_norm) {
       spec_.embedding_norm->Run(weights_.embedding_norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.hidden));
@@ -265,6 +268,7 @@ class ForwardPass {
     }
     if (block.post_norm) {
       const Rows output = Stream(act_.block_output);
+      if (block.norms_sum) ops_.Add(act_.block_output.data(), act_.hidden.data(), rows.size() * model_dim());
       block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
     }
     const size_t size = rows.size() * model_dim();
@@ -294,7 +298,10 @@ class ForwardPass {
       ops_.Embed(embedding, numbers, 1.0f, Stream(act_.block_output));
       ops_.Add(act_.hidden.data(), act_.block_output.data(), rows.size() * model_dim());
     };
-    if (spec_.token_types > 0) add(weights_.type_embedding, rows.types);
+    if (spec_.token_types > 0) {
+      add(weights_.type_embedding, rows.types);
+      if (adapted_ != nullptr) adapted_->AddEmbedded(ops_, &Adapter::types, rows.types, 1.0f, Stream(act_.hidden));
+    }
     if (spec_.positions == 0) return;
     std::vector<int32_t> numbers;
     for (const uint32_t position : rows.positions) {

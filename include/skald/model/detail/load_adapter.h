@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <variant>
 
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
@@ -24,10 +23,8 @@
 #include "skald/layers/model_weights.h"
 #include "skald/weights/adapters/adapter_file.h"
 #include "skald/weights/adapters/adapter_plan.h"
+#include "skald/weights/adapters/keep_partitioned.h"
 #include "skald/weights/files/tensor_names.h"
-#include "skald/weights/packing/copy_rows.h"
-#include "skald/weights/types/matrix.h"
-#include "skald/weights/types/matrix_bytes.h"
 
 namespace skald {
 
@@ -40,27 +37,13 @@ SKALD_INLINE Result<Sha256Digest> DigestOfAdapter(const Adapter& adapter) {
     for (const uint64_t number : {low.matrix, low.b.rows, low.a.rows, low.a.cols}) add(number);
     hash.Update(low.a.data).Update(low.b.data);
   }
+  for (const auto* const embedding : {&adapter.tokens, &adapter.types}) {
+    if (!*embedding) continue;
+    for (const uint64_t number : {(*embedding)->a.rows, (*embedding)->a.cols, (*embedding)->b.rows}) add(number);
+    hash.Update((*embedding)->a.data).Update((*embedding)->b.data);
+  }
   return hash.Finish();
 }
-
-namespace internal {
-
-SKALD_INLINE void KeepPartitioned(const ParameterList& list, const RankShare& share, Adapter& adapter) {
-  adapter.share = share;
-  auto low = adapter.low_ranks.begin();
-  size_t number = 0;
-  for (const Parameter& parameter : list.parameters()) {
-    const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
-    if (matrix == nullptr || !parameter.layer) continue;
-    if (low == adapter.low_ranks.end()) return;
-    if (low->matrix != number++) continue;
-    const PartitionedRows here = RowsHere(*matrix, share);
-    if (here.division != nullptr) low->b = CopyRows(low->b.bytes(), low->b.dtype, low->b.cols, here.ranges);
-    ++low;
-  }
-}
-
-}  // namespace internal
 
 SKALD_INLINE Result<Adapter> LoadAdapter(const std::filesystem::path& path, const ModelSpec& spec,
                                          const RankShare& share) {

@@ -21,9 +21,11 @@
 #include "skald/base/mathematics/portable_pow.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/cache/steps/step_plan.h"
 #include "skald/kernels/args.h"
+#include "skald/layers/kinds/attention.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/layers/run/layer_run.h"
@@ -34,18 +36,18 @@
 
 namespace skald {
 
-// The groups of a model's layers whose keys and values last for one pass. Immutable.
+// The groups of a model's layers whose keys and values last for one pass, of a rank's part of them. Immutable.
 struct PassGroups {
   std::vector<CacheGroup> groups;
   std::vector<Rotation> rotations;               // [groups]
   std::vector<std::optional<size_t>> of_layers;  // of every layer of every block, in order
 
   PassGroups() = default;
-  explicit PassGroups(const ModelSpec& spec) {
+  PassGroups(const ModelSpec& spec, const RankShare& share) {
     for (const Block& block : spec.blocks) {
       for (const LayerSpec& layer : block.layers) {
         std::optional<size_t>& group = of_layers.emplace_back();
-        auto state = layer.StateOfPass();
+        auto state = layer.OfRank(share).StateOfPass();
         if (!state) continue;
         state->layers = 1;
         group = std::ranges::find(groups, *state) - groups.begin();
@@ -110,10 +112,9 @@ class PassStates {
         tables_[g].push_back({blocks.data() + begins[s], 0});
       }
     }
-    const auto heads = static_cast<size_t>(weights.spec.distance_bias.heads);
-    if (heads == 0) return;
+    heads_ = weights.spec.distance_bias.heads == 0 ? PartitionedRange{0, 0} : HeadsOf(weights);
     reach_ = *std::ranges::max_element(lengths_) + kTile;
-    Reserve(act_.distance_bias, heads * (2 * reach_ + 1));
+    Reserve(act_.distance_bias, heads_.size() * (2 * reach_ + 1));
   }
 
   // Clears what no token of a sequence writes, and computes the bias; once, before the first pass.
@@ -124,7 +125,7 @@ class PassStates {
     const std::vector<float> slopes =
         bias.buckets == 0 ? AlibiSlopes(static_cast<size_t>(bias.heads)) : std::vector<float>();
     float* to = act_.distance_bias.data();
-    for (size_t head = 0; head < static_cast<size_t>(bias.heads); ++head) {
+    for (size_t head = heads_.begin; head < heads_.end; ++head) {
       for (size_t i = 0; i <= 2 * reach_; ++i) {
         const int64_t distance = static_cast<int64_t>(i) - static_cast<int64_t>(reach_);
         *to++ = bias.buckets == 0
@@ -148,6 +149,16 @@ class PassStates {
   }
 
  private:
+  // The heads that are here, of those that have a bias. Heads of all layers are divided in one way.
+  static PartitionedRange HeadsOf(const ModelWeights& weights) {
+    for (const Block& block : weights.spec.blocks) {
+      for (const LayerSpec& layer : block.layers) {
+        if (const auto* const attention = layer.As<Attention>()) return attention->HeadsOf(weights.share);
+      }
+    }
+    return {0, static_cast<size_t>(weights.spec.distance_bias.heads)};
+  }
+
   const ModelWeights& weights_;
   const DType type_;  // of keys and values
   Activations& act_;
@@ -156,6 +167,7 @@ class PassStates {
   std::vector<std::vector<std::byte*>> blocks_;             // [groups]
   std::vector<std::vector<KVBlocks>> tables_;               // [groups][sequences]
   std::vector<std::pair<std::byte*, size_t>> last_blocks_;  // of all sequences and groups
+  PartitionedRange heads_ = {0, 0};                         // of the distance bias
   size_t reach_ = 0;                                        // AttentionArgs::bias_reach
 };
 

@@ -20,6 +20,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/layers/model_spec.h"
+#include "skald/open/detail/token_heads.h"
 #include "skald/open/model_file.h"
 #include "skald/open/open_encoder.h"
 #include "skald/weights/files/checkpoint.h"
@@ -254,6 +255,25 @@ inline Result<bool> IsQwen3Reranker(const ModelInfo& info) {
   return card->find("\n# Qwen3-Reranker") != std::string::npos;
 }
 
+// Of config.json: the tasks that the weights have adapters for, and the texts before theirs
+// (https://huggingface.co/jinaai/xlm-roberta-flash-implementation, modeling_lora.py).
+inline void ReadTasks(const JsonFields& fields, EncoderFacts& facts) {
+  const nlohmann::json* const tasks = fields.Find("lora_adaptations");
+  if (tasks == nullptr) return;
+  const auto is_text = [](const nlohmann::json& one) { return one.is_string(); };
+  if (!tasks->is_array() || !std::ranges::all_of(*tasks, is_text)) {
+    return fields.WrongValue("lora_adaptations", *tasks, "an array of strings");
+  }
+  for (const nlohmann::json& task : *tasks) facts.tasks.push_back(task.get<std::string>());
+  facts.task_scale = fields.Positive("lora_alpha", 1.0) / fields.Size("lora_rank", 4);
+  const auto texts = fields.Object("task_instructions");
+  for (size_t i = 0; texts && i < facts.tasks.size(); ++i) {
+    const auto is_same = [&](const auto& prompt) { return prompt.first == facts.tasks[i]; };
+    if (std::ranges::any_of(facts.prompts, is_same)) continue;
+    facts.prompts.emplace_back(facts.tasks[i], texts->String(facts.tasks[i].c_str(), ""));
+  }
+}
+
 // Of a folder. Without a modules.json, encoders are pooled as sentence-transformers does it then.
 inline Result<void> ReadFolderFacts(const ModelInfo& info, EncoderFacts& facts) {
   SKALD_ASSIGN(const bool has_modules, ReadModules(info, facts));
@@ -266,7 +286,10 @@ inline Result<void> ReadFolderFacts(const ModelInfo& info, EncoderFacts& facts) 
   SKALD_ASSIGN(const bool has_prompts, ReadFields(info, "config_sentence_transformers.json",
                                                   [&](const JsonFields& fields) { ReadPrompts(fields, facts); }));
   (void)has_prompts;
-  return {};
+  SKALD_ASSIGN(const bool has_config,
+               ReadFields(info, "config.json", [&](const JsonFields& fields) { ReadTasks(fields, facts); }));
+  (void)has_config;
+  return ReadTokenHeads(info, facts);
 }
 
 }  // namespace internal

@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/communicator.h"
 #include "skald/base/text/message.h"
 #include "skald/cache/create.h"
 #include "skald/cache/steps/batch.h"
@@ -23,6 +25,7 @@
 #include "skald/model/any_model.h"
 #include "skald/open/encoders/ranking.h"
 #include "skald/open/open_encoder.h"
+#include "skald/weights/adapters/adapter.h"
 
 namespace skald::internal {
 
@@ -90,7 +93,9 @@ struct RowSource {
   Pooling pooling;
   bool leaves_out_prompt;
   uint32_t pass_tokens;
-  bool logits = false;  // of the last token, in place of its row
+  bool logits = false;                     // of the last token, in place of its row
+  const Adapter* adapter = nullptr;        // by which texts are computed
+  const CommunicatorRef* ranks = nullptr;  // that compute with this one
 };
 
 // The wanted outputs of the rows of a text.
@@ -108,8 +113,11 @@ inline Result<Outputs> ComputeTogether(const RowSource& source, std::span<const 
                                        const std::vector<std::vector<Want>>& wants, Workspace& workspace) {
   if (SeesBothWays(source.model.spec())) {
     std::vector<WholeText> texts;
-    for (size_t i = 0; i < pieces.size(); ++i) texts.push_back({pieces[i]->tokens, wants[i], pieces[i]->types});
-    return source.model.Encode(texts, workspace);
+    const Sha256Digest adapter = source.adapter == nullptr ? Sha256Digest{} : source.adapter->digest;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      texts.push_back({.tokens = pieces[i]->tokens, .wants = wants[i], .types = pieces[i]->types, .adapter = adapter});
+    }
+    return source.model.Encode(texts, workspace, {.adapters = {source.adapter}, .ranks = source.ranks});
   }
   size_t longest = 0;
   for (const Piece* const piece : pieces) longest = std::max(longest, piece->tokens.size());
@@ -124,7 +132,8 @@ inline Result<Outputs> ComputeTogether(const RowSource& source, std::span<const 
   }
   Batch batch;
   for (size_t i = 0; i < pieces.size(); ++i) batch.Add(caches[i], pieces[i]->tokens, wants[i]);
-  return source.model.Forward(batch, workspace, {.pass_tokens = std::max(source.pass_tokens, 1u)});
+  return source.model.Forward(batch, workspace,
+                              {.pass_tokens = std::max(source.pass_tokens, 1u), .ranks = source.ranks});
 }
 
 // Takes the rows of one piece from the outputs, which begin at `next`.
@@ -173,6 +182,13 @@ inline Result<std::vector<std::vector<float>>> RowsOfPieces(const RowSource& sou
     }
   }
   return rows;
+}
+
+// Checks how many elements of embeddings are asked for, of those that there are.
+inline Result<void> CheckDimension(size_t dimension, size_t width) {
+  if (dimension > 0 && dimension <= width) return {};
+  return Fail(ErrorCode::kInvalidArgument, Concat({"embeddings of ", std::to_string(dimension),
+                                                   " elements were asked for, the model has ", std::to_string(width)}));
 }
 
 /// The form of embeddings.

@@ -38,11 +38,13 @@ inline std::string NameIfThere(const EncoderFacts& facts, std::string_view name)
   return found == facts.prompts.end() ? std::string() : found->first;
 }
 
-// Returns the text of the prompt that is asked for.
-inline Result<std::string> PromptOf(const EncoderFacts& facts, const std::optional<std::string>& text,
-                                    const std::string& name) {
-  if (text) return *text;
-  const std::string& wanted = name.empty() ? facts.default_prompt : name;
+// Returns the text of the prompt that is asked for, or that belongs to the task.
+inline Result<std::string> PromptOf(const EncoderFacts& facts, const EmbedOptions& options) {
+  if (options.prompt) return *options.prompt;
+  const std::string of_task = NameIfThere(facts, options.task);
+  const std::string& wanted = !options.prompt_name.empty() ? options.prompt_name
+                              : !of_task.empty()           ? of_task
+                                                           : facts.default_prompt;
   if (wanted.empty()) return std::string();
   std::string all;
   for (const auto& [one, prompt] : facts.prompts) {
@@ -51,6 +53,27 @@ inline Result<std::string> PromptOf(const EncoderFacts& facts, const std::option
   }
   return Fail(ErrorCode::kInvalidArgument, Concat({"the model has no prompt called \"", wanted, "\", but ",
                                                    all.empty() ? std::string_view("none at all") : all}));
+}
+
+// Returns which of the adapters for tasks is asked for, or nothing for none.
+inline Result<std::optional<size_t>> TaskOf(const EncoderFacts& facts, const std::string& name) {
+  if (name.empty()) return std::optional<size_t>();
+  std::string all;
+  for (size_t i = 0; i < facts.tasks.size(); ++i) {
+    if (facts.tasks[i] == name) return std::optional(i);
+    all += Concat({all.empty() ? "" : ", ", facts.tasks[i]});
+  }
+  return Fail(ErrorCode::kInvalidArgument, Concat({"the model has no task called \"", name, "\", but ",
+                                                   all.empty() ? std::string_view("none at all") : all}));
+}
+
+// Options for the side of a search that a text is on: its prompt or its task, where the model has one.
+inline EmbedOptions ForSide(const EncoderFacts& facts, const RankOptions& options, std::string_view prompt,
+                            std::string_view task) {
+  EmbedOptions embed = {.long_text = options.long_text, .pass_tokens = options.pass_tokens, .ranks = options.ranks};
+  embed.prompt_name = NameIfThere(facts, prompt);
+  if (std::ranges::find(facts.tasks, task) != facts.tasks.end()) embed.task = task;
+  return embed;
 }
 
 // The special tokens that go around every text.
@@ -66,9 +89,9 @@ inline Result<Surroundings> SurroundingsOf(const Tokenizer& tokenizer) {
 }
 
 // Special tokens in a text are parsed, as the originals do it.
-inline Result<TextIds> IdsOf(const Tokenizer& tokenizer, const std::string& prompt, std::string_view text) {
+inline Result<TextIds> IdsOf(const Tokenizer& tokenizer, const Surroundings& around, const std::string& prompt,
+                             std::string_view text) {
   if (text.empty()) return Fail(ErrorCode::kInvalidArgument, "it is empty");
-  SKALD_ASSIGN(const auto around, SurroundingsOf(tokenizer));
   SKALD_ASSIGN(auto tokens, tokenizer.Encode(Concat({prompt, text}), ParseSpecial::kYes, AddSpecial::kYes));
   TextIds ids = {.tokens = std::move(tokens)};
   ids.prefix = static_cast<uint32_t>(around.before.size()), ids.suffix = static_cast<uint32_t>(around.after.size());
@@ -221,7 +244,10 @@ inline Result<std::vector<RowLayer>> RerankerLayers(const ModelInfo& info, const
     first.has_bias = has("cls.bias"), last.has_bias = has("cls.output.bias");
     if (has("cls.norm.weight")) AddGeluAndNorm(info, "cls.norm", has("cls.norm.bias"), first);
   } else if (has("classifier.weight")) {
-    first.name = has("bert.pooler.dense.weight") ? "bert.pooler.dense" : "pooler.dense", last.name = "classifier";
+    first.name = "pooler.dense", last.name = "classifier";
+    for (const char* const body : {"bert.", "new.", "gte.", "roberta."}) {
+      if (has(Concat({body, "pooler.dense.weight"}))) first.name = Concat({body, "pooler.dense"});
+    }
   } else {
     return Fail(ErrorCode::kUnsupported,
                 "expected a head of the names classifier.weight or classifier.out_proj.weight");

@@ -49,6 +49,13 @@ struct EncoderFacts {
   uint32_t longest_text = 0;                 ///< tokens that it computes, special ones included
   std::vector<std::pair<std::string, std::string>> prompts = {};  ///< name and text
   std::string default_prompt = {};  ///< the name of the one for texts of which nothing is said; or empty
+  /// Tasks for which the weights have an adapter each, in the checkpoint's order (JinaBERT v3). A prompt of a task's
+  /// name goes before its texts.
+  std::vector<std::string> tasks = {};
+  double task_scale = 1.0;              ///< of what adapters of tasks add
+  bool has_sparse = false;              ///< weights of tokens (BGE-M3): Encoder::EmbedHybrid
+  int token_dimension = 0;              ///< of embeddings of tokens after a layer of their own; 0: there is none
+  std::vector<int32_t> unweighed = {};  ///< tokens that have no weight of their own, such as special ones
 };
 
 }  // namespace skald

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "skald/base/numbers/digest.h"
@@ -28,12 +29,19 @@ struct LowRank {
   Matrix b;       ///< [rows, rank], with the adapter's scale multiplied in; with ranks: the matrix's own rows
 };
 
+/// The addend of an adapter for row t of an embedding: b * a[t].
+struct LowRankEmbedding {
+  Matrix a;  ///< [entries, rank]
+  Matrix b;  ///< [model_dim, rank], with the adapter's scale multiplied in
+};
+
 /// Immutable after loading (model/load_adapter.h), safe for concurrent reads. Move-only.
 struct Adapter {
   uint64_t model = 0;              ///< Fingerprint of the ModelSpec that it is for
   Sha256Digest digest = {};        ///< of the model and all it adds; its name in caches, plans and snapshots
   RankShare share = {};            ///< the rank whose part of the model it changes
   std::vector<LowRank> low_ranks;  ///< ascending by matrix
+  std::optional<LowRankEmbedding> tokens = {}, types = {};  ///< of the embeddings of tokens and of their types
 
   /// Returns the product for a matrix, or null. The pointer is valid as long as the adapter.
   const LowRank* Find(size_t matrix) const;

@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +39,12 @@ class AdapterFile {
   // tensor or field: those of opening it; kDataLoss for halves of pairs and inconsistent shapes; kUnsupported for
   // anything but a LoRA adapter.
   static Result<AdapterFile> Open(const std::filesystem::path& path);
+
+  // Takes the pairs of number `task` of the `tasks` that a checkpoint has beside its weights, as PyTorch writes
+  // parametrisations (kTaskPairs): tensors with a first axis of tasks. Those of the parts `but` are left out. The
+  // checkpoint must outlive it. Errors name the tensor: kDataLoss for halves of pairs and other shapes.
+  static Result<AdapterFile> OfTask(const Checkpoint& checkpoint, size_t task, size_t tasks, double scale,
+                                    std::span<const std::string_view> but);
 
   const std::filesystem::path& path() const { return checkpoint_.path(); }
   const std::map<std::string, LoraPair, std::less<>>& pairs() const { return pairs_; }
@@ -71,7 +79,11 @@ class AdapterFile {
   Failure Unknown(const TensorView& tensor) const;
 
   Checkpoint checkpoint_;
-  std::map<std::string, LoraPair, std::less<>> pairs_;  ///< by the names of the model's tensors; point into it
+  /// The part of one task, of a tensor that has all.
+  Result<const TensorView*> TaskPart(const TensorView& tensor, size_t task, size_t tasks);
+
+  std::deque<TensorView> parts_;                        ///< of one task; else none
+  std::map<std::string, LoraPair, std::less<>> pairs_;  ///< by the names of the model's tensors; point into both
 };
 
 }  // namespace skald::internal

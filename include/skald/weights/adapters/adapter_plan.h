@@ -77,6 +77,27 @@ class AdapterPlan {
         second_halves_(file.path(), SecondHalves(file)),
         finder_(second_halves_, names_) {}
 
+  /// Returns what is added to an embedding [entries, dim], `name` in the model's own list, if there is something: of
+  /// files whose pairs of embeddings are [entries, rank] and [rank, dim]. Call before Make. Errors as those of Make.
+  Result<std::optional<LowRankEmbedding>> MakeEmbedding(std::string_view name, size_t entries, size_t dim,
+                                                        ExecutorRef executor) {
+    const std::string spelled = names_.NameOf(name, {});
+    const LoraPair* const pair = file_.Find(spelled);
+    if (pair == nullptr) return std::optional<LowRankEmbedding>();
+    used_.insert(spelled);
+    const auto rank = static_cast<size_t>(pair->a->shape[1]);
+    SKALD_TRY(CheckShape(*pair->a, entries, rank));
+    SKALD_TRY(CheckShape(*pair->b, rank, dim));
+    std::vector<float> b, turned(rank * dim);
+    AppendFloats(pair->b->bytes.data(), *pair->b->dtype, rank * dim, b);
+    for (size_t i = 0; i < b.size(); ++i) turned[i % dim * rank + i / dim] = static_cast<float>(pair->scale * b[i]);
+    const WeightPacker& packer = *FindType(WeightPackersOf<WeightTypeList<float>>(), kAdapterType);
+    const PackSource a_source[] = {{pair->a->bytes.data(), *pair->a->dtype, entries}};
+    const PackSource b_source[] = {{reinterpret_cast<const std::byte*>(turned.data()), DType::kF32, dim}};
+    return std::optional<LowRankEmbedding>(
+        {PackMatrix(a_source, rank, packer, executor), PackMatrix(b_source, rank, packer, executor)});
+  }
+
   /// Returns the products that the adapter adds to each matrix, in order. Errors name the tensor and what was expected:
   /// kUnsupported for a tensor that nothing can be added to, kInvalidArgument for sizes other than the model's.
   Result<std::vector<LowRank>> Make(ExecutorRef executor) {
@@ -164,15 +185,16 @@ class AdapterPlan {
   }
 
   Result<void> CheckSizes(const AdaptedPart& part, size_t cols) const {
-    const auto check = [&](const TensorView& tensor, uint64_t rows, uint64_t columns) -> Result<void> {
-      if (tensor.shape[0] == rows && tensor.shape[1] == columns) return {};
-      const uint64_t expected[] = {rows, columns};
-      return file_.Refuse(ErrorCode::kInvalidArgument,
-                          Concat({QuotedName(tensor.name), ": expected shape ", ShapeText(expected), ", found ",
-                                  ShapeText(tensor.shape), "; the adapter is for another model"}));
-    };
-    SKALD_TRY(check(*part.pair->a, part.pair->rank(), cols));
-    return check(*part.pair->b, part.place.rows, part.pair->rank());
+    SKALD_TRY(CheckShape(*part.pair->a, part.pair->rank(), cols));
+    return CheckShape(*part.pair->b, part.place.rows, part.pair->rank());
+  }
+
+  Result<void> CheckShape(const TensorView& tensor, uint64_t rows, uint64_t columns) const {
+    if (tensor.shape[0] == rows && tensor.shape[1] == columns) return {};
+    const uint64_t expected[] = {rows, columns};
+    return file_.Refuse(ErrorCode::kInvalidArgument,
+                        Concat({QuotedName(tensor.name), ": expected shape ", ShapeText(expected), ", found ",
+                                ShapeText(tensor.shape), "; the adapter is for another model"}));
   }
 
   /// Refuses pairs of an expert's matrix, which is multiplied by a choice of rows.

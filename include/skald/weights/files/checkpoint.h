@@ -19,6 +19,15 @@ namespace skald {
 
 class GgufFile;  ///< weights/files/gguf.h
 
+/// The endings of the names of the two halves of LoRA pairs that a checkpoint has beside its weights, all tasks in one
+/// tensor, as PyTorch writes parametrisations: those of "x.weight" begin with "x". `LoadTaskAdapters` reads them;
+/// weights are loaded without.
+inline constexpr std::string_view kTaskPairs[] = {".parametrizations.weight.0.lora_A",
+                                                  ".parametrizations.weight.0.lora_B"};
+
+/// The ending of a weight that has such a pair: a Checkpoint names it "x.weight".
+inline constexpr std::string_view kParametrised = ".parametrizations.weight.original";
+
 /// Keeps the files mapped. Its views are valid as long as it lives, also after a move. Move-only.
 class Checkpoint {
  public:
@@ -57,6 +66,9 @@ class Checkpoint {
 
   /// Gives tensors of NVFP4 in a GGUF file the factors that other tensors hold, and takes these out.
   void TakeFactors();
+
+  /// Names weights that have adapters beside them (kParametrised).
+  void NameParametrised();
 
   static Result<Checkpoint> OpenFolderOrFile(const std::filesystem::path& path);
 

@@ -91,7 +91,7 @@ const TensorNames& DetectTensorNames(const Checkpoint& checkpoint, std::span<con
 inline constexpr std::string_view kPredictionParts[] = {"eh_proj.", "enorm.", "hnorm.", "shared_head.", "nextn."};
 
 /// True for tensors that hold no parameters: older exporters saved the RoPE frequencies and masks, and GGUF files hold
-/// their scaling factors, which a Config computes.
+/// their scaling factors, which a Config computes; and for adapters (kTaskPairs).
 bool IsDerivedTensor(std::string_view name);
 
 /// The beginnings of the names of tensors outside the language model: vision, audio, and layers that predict further

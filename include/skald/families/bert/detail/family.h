@@ -56,6 +56,36 @@ inline constexpr Renaming kJinaBertNames[] = {{"embedding_norm.", "embeddings.La
                                               {"mlp.down_proj.", "mlp.wo."},
                                               {"post_feedforward_layernorm.", "mlp.layernorm."}};
 
+inline constexpr RowLayout kJinaUpFirst = {.interleaved = true};
+
+inline constexpr Renaming kJinaCodeNames[] = {{"embedding_norm.", "embeddings.LayerNorm."},
+                                              {"type_embedding.", "embeddings.token_type_embeddings."},
+                                              {"self_attn.q_proj.", "attention.self.query."},
+                                              {"self_attn.k_proj.", "attention.self.key."},
+                                              {"self_attn.v_proj.", "attention.self.value."},
+                                              {"self_attn.q_norm.", "attention.self.layer_norm_q."},
+                                              {"self_attn.k_norm.", "attention.self.layer_norm_k."},
+                                              {"self_attn.o_proj.", "attention.output.dense."},
+                                              {"post_attention_layernorm.", "attention.output.LayerNorm."},
+                                              {"second_attention_layernorm.", "layer_norm_1."},
+                                              {"mlp.gate_proj.", "mlp.up_gated_layer.", kJinaUpFirst},
+                                              {"mlp.up_proj.", "mlp.up_gated_layer.", kJinaUpFirst},
+                                              {"mlp.down_proj.", "mlp.down_layer."},
+                                              {"post_feedforward_layernorm.", "layer_norm_2."}};
+
+// With learned positions in Jina's second reranker.
+inline constexpr Renaming kJinaRotaryNames[] = {{"embedding_norm.", "emb_ln."},
+                                                {"position_embedding.", "embeddings.position_embeddings."},
+                                                {"type_embedding.", "embeddings.token_type_embeddings."},
+                                                {"self_attn.q_proj.", "mixer.Wqkv."},
+                                                {"self_attn.k_proj.", "mixer.Wqkv."},
+                                                {"self_attn.v_proj.", "mixer.Wqkv."},
+                                                {"self_attn.o_proj.", "mixer.out_proj."},
+                                                {"post_attention_layernorm.", "norm1."},
+                                                {"mlp.up_proj.", "mlp.fc1."},
+                                                {"mlp.down_proj.", "mlp.fc2."},
+                                                {"post_feedforward_layernorm.", "norm2."}};
+
 inline constexpr Renaming kDistilBertNames[] = {{"embedding_norm.", "embeddings.LayerNorm."},
                                                 {"position_embedding.", "embeddings.position_embeddings."},
                                                 {"self_attn.q_proj.", "attention.q_lin."},
@@ -97,7 +127,17 @@ constexpr TensorNames DistilBertTensors(std::string_view body) {
   return names;
 }
 
-inline constexpr TensorNames kBertTensors[] = {DistilBertTensors(""),
+constexpr TensorNames JinaRotaryTensors(std::string_view body) {
+  TensorNames names = BertTensors(body, kJinaRotaryNames, "mixer.Wqkv.weight");
+  names.layers = "encoder.layers.";
+  return names;
+}
+
+inline constexpr TensorNames kBertTensors[] = {JinaRotaryTensors(""),
+                                               JinaRotaryTensors("roberta."),
+                                               BertTensors("", kJinaCodeNames, "mlp.up_gated_layer.weight"),
+                                               BertTensors("bert.", kJinaCodeNames, "mlp.up_gated_layer.weight"),
+                                               DistilBertTensors(""),
                                                DistilBertTensors("distilbert."),
                                                BertTensors("", kJinaBertNames, "mlp.gated_layers.weight"),
                                                BertTensors("bert.", kJinaBertNames, "mlp.gated_layers.weight"),
@@ -112,6 +152,11 @@ inline constexpr PassedFields kBertPassedJson[] = {
      "attention_probs_dropout_prob hidden_dropout_prob gradient_checkpointing cls_dropout pooler_dropout qa_dropout "
      "seq_classif_dropout"},
     {"how learned positions began", "", "sinusoidal_pos_embds"},
+    {"how adapters for tasks are trained", "", "lora_dropout_p lora_main_params_trainable load_trained_adapters"},
+    {"of adapters for tasks, which are read with their tensors", "",
+     "lora_adaptations lora_alpha lora_rank task_instructions"},
+    {"which lengths of embeddings the model is trained for", "", "matryoshka_dimensions"},
+    {"which of several ways to compute the same is taken", "", "use_reentrant"},
     {"of the head that predicts words", "", "tie_weights_"},
     {"of a layer that embeddings and pairs do not use, or that is read with it", "",
      "emb_pooler pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
@@ -128,7 +173,8 @@ inline constexpr ModelType kBertTypes[] = {{.name = BertFamily::kModelType, .rea
                                            {.name = "xlm-roberta", .read = ReadOne<ReadXlmRoberta>},
                                            {.name = "roberta", .read = ReadOne<ReadPlainRoberta>},
                                            {.name = "distilbert", .read = ReadOne<ReadDistilBert>},
-                                           {.name = "camembert", .read = ReadOne<ReadCamembert>}};
+                                           {.name = "camembert", .read = ReadOne<ReadCamembert>},
+                                           {.name = "jina_embeddings_v3", .read = ReadOne<ReadJinaEmbeddings>}};
 
 constexpr GgufArchitecture BertArchitecture(std::string_view name, decltype(GgufArchitecture::read) read) {
   return {.name = name,
@@ -141,12 +187,13 @@ constexpr GgufArchitecture BertArchitecture(std::string_view name, decltype(Gguf
 
 inline constexpr GgufArchitecture kBertArchitectures[] = {
     BertArchitecture("bert", ReadOneGguf<ReadBertGguf>),
-    BertArchitecture("jina-bert-v2", ReadOneGguf<ReadJinaBertGguf>)};
+    BertArchitecture("jina-bert-v2", ReadOneGguf<ReadJinaBertGguf>),
+    {.name = "jina-bert-v3", .read = ReadOneGguf<ReadJinaEmbeddingsGguf>}};
 
 struct BertRow {
   static constexpr FamilyRow kRow = {
-      .name = "BERT, DistilBERT, RoBERTa, XLM-RoBERTa, JinaBERT v2 (encoders)",
-      .special = "attention both ways, learned positions, norms of the stream after layers",
+      .name = "BERT, DistilBERT, RoBERTa, XLM-RoBERTa, JinaBERT v2 and v3 (encoders)",
+      .special = "attention both ways, learned positions (JinaBERT: ALiBi, RoPE), norms of the stream after layers",
       .model_types = kBertTypes,
       .architectures = kBertArchitectures,
       .gguf_names = kBertGgufNames,

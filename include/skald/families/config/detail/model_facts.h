@@ -286,6 +286,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"num_experts_per_tok", Member<MixtureOfExperts, &MixtureOfExperts::chosen>},
     {"router_jitter_noise * 2", Member<MixtureOfExperts, &MixtureOfExperts::mixer_reach>},
     {"rows before that routers read", Member<MixtureOfExperts, &MixtureOfExperts::carried_dim>},
+    {"bias of what experts give together", Member<MixtureOfExperts, &MixtureOfExperts::sum_bias>},
     {"weights in front of the experts", Member<MixtureOfExperts, &MixtureOfExperts::weighs_input>},
     {"norm_topk_prob", Member<MixtureOfExperts, &MixtureOfExperts::normalized>},
     {"routed_scaling_factor", Member<MixtureOfExperts, &MixtureOfExperts::weight_scale>},
@@ -431,6 +432,8 @@ inline constexpr ModelFact kModelFacts[] = {
      [](const ModelSpec& s) {
        return Text(std::ranges::any_of(s.blocks, [](const Block& block) { return block.stream_norm.has_value(); }));
      }},
+    {"norms of sums with the stream",
+     [](const ModelSpec& s) { return Text(std::ranges::any_of(s.blocks, &Block::norms_sum)); }},
     {"rows of positions", [](const ModelSpec& s) { return Text(s.positions); }},
     {"first position", [](const ModelSpec& s) { return Text(s.first_position); }},
     {"type_vocab_size", [](const ModelSpec& s) { return Text(s.token_types); }},

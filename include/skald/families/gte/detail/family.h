@@ -5,9 +5,13 @@
 #ifndef SKALD_FAMILIES_GTE_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_GTE_DETAIL_FAMILY_H_
 
+#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/mathematics/portable_pow.h"
 #include "skald/base/numbers/activation.h"
+#include "skald/base/numbers/rope.h"
 #include "skald/families/gte/gte.h"
 #include "skald/families/nomic_bert/nomic_bert.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
@@ -16,6 +20,25 @@
 #include "skald/weights/files/tensor_names.h"
 
 namespace skald::internal {
+
+// NTK scaling as the authors have it, at every length: another base, and every frequency divided by one number
+// (modeling.py, NTKScalingRotaryEmbedding).
+inline void ReadNtkRope(const JsonFields& fields, int rotary_dim, RopeSpec& rope) {
+  rope.base = fields.Positive("rope_theta", rope.base);
+  const auto scaling = fields.Object("rope_scaling");
+  (void)scaling->String("type");
+  scaling->Expect("mixed_b", nullptr);
+  const double factor = scaling->Positive("factor");
+  if (factor <= 1.0) return scaling->WrongValue("factor", factor, "more than 1");
+  rope.base *= factor;
+  rope.scaling = RopeScaling::kLinear;
+  rope.factor = PortablePow(factor, 2.0 / rotary_dim);
+}
+
+inline bool HasNtkRope(const JsonFields& fields) {
+  const nlohmann::json* const scaling = fields.Find("rope_scaling");
+  return scaling != nullptr && scaling->is_object() && scaling->value("type", nlohmann::json()) == "ntk";
+}
 
 // Under the names of transformers, and of the authors' own code
 // (https://huggingface.co/Alibaba-NLP/new-impl, configuration.py).
@@ -39,6 +62,10 @@ inline DescribedModel ReadGte(const JsonFields& fields) {
     fields.WrongValue("num_attention_heads", sizes.heads, "a divisor of hidden_size");
     sizes.heads = 1;
   }
+  if (HasNtkRope(fields)) {
+    ReadNtkRope(fields, sizes.model_dim / sizes.heads, sizes.rope);
+    return {GteFamily::kModelType, NomicBertSpec(sizes)};
+  }
   ShortForm a;
   a.head_dim = sizes.model_dim / sizes.heads;
   a.rope = sizes.rope;
@@ -57,7 +84,7 @@ inline constexpr Renaming kGteNames[] = {
     {"mlp.up_proj.", "mlp.up_gate_proj.", kUpFirst}, {"mlp.down_proj.", "mlp.down_proj."},
     {"post_feedforward_layernorm.", "mlp_ln."}};
 
-inline constexpr std::string_view kGteHeads[] = {"pooler.", "new.pooler.", "lm_head.", "classifier."};
+inline constexpr std::string_view kGteHeads[] = {"pooler.", "new.pooler.", "gte.pooler.", "lm_head.", "classifier."};
 
 constexpr TensorNames GteTensors(std::string_view body) {
   return {.body = body,
@@ -69,7 +96,7 @@ constexpr TensorNames GteTensors(std::string_view body) {
           .other_parts = kGteHeads};
 }
 
-inline constexpr TensorNames kGteTensors[] = {GteTensors(""), GteTensors("new.")};
+inline constexpr TensorNames kGteTensors[] = {GteTensors(""), GteTensors("new."), GteTensors("gte.")};
 
 inline constexpr PassedFields kGtePassedJson[] = {
     {"how the model is trained", "", "attention_probs_dropout_prob hidden_dropout_prob"},

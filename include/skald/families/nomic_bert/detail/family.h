@@ -19,6 +19,19 @@
 
 namespace skald::internal {
 
+// Of nomic-embed-text-v2-moe, whose projections have biases and whose feed-forward layers have no gates.
+inline void ReadNomicExperts(const JsonFields& fields, NomicBertSizes& sizes) {
+  sizes.activation = Activation::kGeluErf;
+  sizes.biases = sizes.experts_bias = true;
+  sizes.experts = fields.Size("num_experts");
+  sizes.chosen = fields.Integer("moe_top_k", 1, sizes.experts);
+  if (sizes.experts_every == 1) fields.WrongValue("moe_every_n_layers", 1, "2 or more");
+  fields.Expect("moe_normalize_expert_weights", false);
+  fields.Expect("num_shared_experts", 0);
+  fields.Expect("expert_choice_router", false);
+  fields.Expect("ffn_div", 1);
+}
+
 // As the authors wrote config.json, with the names of GPT-2. Source: configuration_hf_nomic_bert.py of
 // https://huggingface.co/nomic-ai/nomic-bert-2048.
 inline NomicBertSizes ReadFirstNomicBert(const JsonFields& fields) {
@@ -30,13 +43,17 @@ inline NomicBertSizes ReadFirstNomicBert(const JsonFields& fields) {
                           .token_types = fields.Integer("type_vocab_size", 0, 1 << 16, 2)};
   sizes.rope.base = fields.Positive("rotary_emb_base", 10000.0);
   sizes.norm.epsilon = static_cast<float>(fields.Positive("layer_norm_epsilon", 1e-5));
-  fields.Expect("activation_function", "swiglu");
+  sizes.experts_every = fields.Integer("moe_every_n_layers", 0, kMaxLayers, 0);
+  sizes.gated = sizes.experts_every == 0;
+  fields.Expect("activation_function", sizes.gated ? "swiglu" : "gelu");
+  if (!sizes.gated) ReadNomicExperts(fields, sizes);
   fields.Expect("rotary_emb_fraction", 1.0);
   fields.Expect("rotary_emb_interleaved", false);
   fields.Expect("rotary_scaling_factor", nullptr);
   fields.Expect("rotary_emb_scale_base", nullptr);
-  for (const char* const name : {"qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "prenorm", "causal", "use_rms_norm",
-                                 "parallel_block", "shared_prenorm", "scale_attn_by_inverse_layer_idx"}) {
+  for (const char* const name : {"qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias"}) fields.Expect(name, sizes.biases);
+  for (const char* const name :
+       {"prenorm", "causal", "use_rms_norm", "parallel_block", "shared_prenorm", "scale_attn_by_inverse_layer_idx"}) {
     fields.Expect(name, false);
   }
   fields.Expect("scale_attn_weights", true);
@@ -71,7 +88,7 @@ inline DescribedModel ReadNomicBert(const JsonFields& fields) {
   return {NomicBertFamily::kModelType, NomicBertSpec(sizes)};
 }
 
-inline DescribedModel ReadNomicBertGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+inline NomicBertSizes ReadGgufNomicBertSizes(const JsonFields& fields, const GgufTensorFacts& facts) {
   const BertSizes same = ReadGgufBertSizes(fields, facts);
   NomicBertSizes sizes = {.model_dim = same.model_dim,
                           .vocab_size = same.vocab_size,
@@ -82,21 +99,41 @@ inline DescribedModel ReadNomicBertGguf(const JsonFields& fields, const GgufTens
                           .norm = same.norm};
   sizes.rope = ReadGgufRope(fields, facts, static_cast<size_t>(sizes.model_dim / sizes.heads));
   fields.Expect("rope.dimension_count", sizes.model_dim / sizes.heads);
+  return sizes;
+}
+
+inline DescribedModel ReadNomicBertGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  const NomicBertSizes sizes = ReadGgufNomicBertSizes(fields, facts);
   fields.Expect("moe_every_n_layers", 0);
   return {NomicBertFamily::kModelType, NomicBertSpec(sizes)};
 }
 
-inline constexpr Renaming kNomicBertNames[] = {{"embedding_norm.", "emb_ln."},
-                                               {"type_embedding.", "embeddings.token_type_embeddings."},
-                                               {"self_attn.q_proj.", "attn.Wqkv."},
-                                               {"self_attn.k_proj.", "attn.Wqkv."},
-                                               {"self_attn.v_proj.", "attn.Wqkv."},
-                                               {"self_attn.o_proj.", "attn.out_proj."},
-                                               {"post_attention_layernorm.", "norm1."},
-                                               {"mlp.gate_proj.", "mlp.fc12."},
-                                               {"mlp.up_proj.", "mlp.fc11."},
-                                               {"mlp.down_proj.", "mlp.fc2."},
-                                               {"post_feedforward_layernorm.", "norm2."}};
+// These files lack the bias of what experts give together.
+inline DescribedModel ReadNomicBertMoeGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  NomicBertSizes sizes = ReadGgufNomicBertSizes(fields, facts);
+  sizes.gated = false, sizes.biases = true, sizes.activation = Activation::kGeluErf;
+  sizes.experts_every = fields.Integer("moe_every_n_layers", 2, kMaxLayers);
+  sizes.experts = fields.Size("expert_count");
+  sizes.chosen = fields.Integer("expert_used_count", 1, sizes.experts);
+  return {NomicBertFamily::kModelType, NomicBertSpec(sizes)};
+}
+
+inline constexpr Renaming kNomicBertNames[] = {
+    {"embedding_norm.", "emb_ln."},
+    {"type_embedding.", "embeddings.token_type_embeddings."},
+    {"self_attn.q_proj.", "attn.Wqkv."},
+    {"self_attn.k_proj.", "attn.Wqkv."},
+    {"self_attn.v_proj.", "attn.Wqkv."},
+    {"self_attn.o_proj.", "attn.out_proj."},
+    {"post_attention_layernorm.", "norm1."},
+    {"mlp.gate_proj.", "mlp.fc12."},
+    {"mlp.up_proj.", "mlp.fc11."},
+    {"mlp.up_proj.", "mlp.fc1."},
+    {"mlp.gate.", "mlp.router.layer."},
+    {"mlp.experts.up_proj.weight", "mlp.experts.mlp.w1", {.joined = true}},
+    {"mlp.experts.down_proj.weight", "mlp.experts.mlp.w2", {.transposed = true, .joined = true}},
+    {"mlp.down_proj.", "mlp.fc2."},
+    {"post_feedforward_layernorm.", "norm2."}};
 
 inline constexpr std::string_view kNomicBertHeads[] = {"pooler.", "cls.", "classifier."};
 
@@ -105,14 +142,16 @@ inline constexpr TensorNames kNomicBertTensors[] = {{.body = "",
                                                      .embedding = "embeddings.word_embeddings.weight",
                                                      .layers = "encoder.layers.",
                                                      .renamings = kNomicBertNames,
-                                                     .mark = "mlp.fc12.weight",
+                                                     .mark = "attn.Wqkv.weight",
                                                      .other_parts = kNomicBertHeads}};
 
 inline constexpr PassedFields kNomicBertPassedJson[] = {
     {"how the model is trained", "",
-     "attention_probs_dropout_prob hidden_dropout_prob summary_first_dropout expert_choice_router"},
+     "attention_probs_dropout_prob hidden_dropout_prob summary_first_dropout moe_resid_pdrop "
+     "router_aux_loss_coef"},
     {"which of several ways to compute the same is taken", "",
-     "dense_seq_output fused_bias_fc fused_dropout_add_ln last_layer_subset pad_vocab_size_multiple use_xentropy "
+     "add_pooling_layer moe_impl parallel_block_tied_norm dense_seq_output fused_bias_fc fused_dropout_add_ln "
+     "last_layer_subset pad_vocab_size_multiple use_xentropy "
      "reorder_and_upcast_attn"},
     {"how long a text may be", "", "n_positions max_trained_positions"},
     {"of heads for other tasks", "",
@@ -120,15 +159,17 @@ inline constexpr PassedFields kNomicBertPassedJson[] = {
 
 inline constexpr ModelType kNomicBertTypes[] = {{.name = NomicBertFamily::kModelType, .read = ReadOne<ReadNomicBert>}};
 
-inline constexpr GgufArchitecture kNomicBertArchitectures[] = {{.name = "nomic-bert",
-                                                                .read = ReadOneGguf<ReadNomicBertGguf>,
-                                                                .is_written = true,
-                                                                .tell = TellEncoder,
-                                                                .change_draft = ChangeEncoder}};
+inline constexpr GgufArchitecture kNomicBertArchitectures[] = {
+    {.name = "nomic-bert",
+     .read = ReadOneGguf<ReadNomicBertGguf>,
+     .is_written = true,
+     .tell = TellEncoder,
+     .change_draft = ChangeEncoder},
+    {.name = "nomic-bert-moe", .read = ReadOneGguf<ReadNomicBertMoeGguf>}};
 
 struct NomicBertRow {
   static constexpr FamilyRow kRow = {.name = "Nomic Embed (encoder)",
-                                     .special = "as BERT, with RoPE and gated feed-forward layers",
+                                     .special = "as BERT, with RoPE and gated feed-forward layers, or experts",
                                      .model_types = kNomicBertTypes,
                                      .architectures = kNomicBertArchitectures,
                                      .own_names = kNomicBertTensors,

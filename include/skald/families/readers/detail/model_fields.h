@@ -27,6 +27,7 @@ struct GgufTensorFacts {
   bool has_output_bias = false, has_feed_forward_bias = false;     ///< of the last projections of both layers
   bool has_second_attention_norm = false;                          ///< a further one in front of attention
   bool has_feed_forward_norm = false;                              ///< one before feed-forward layers
+  bool has_feed_forward_gate = false;                              ///< a tensor of gates in feed-forward layers
   std::vector<float> long_rope_divisors{}, short_rope_divisors{};  ///< two such lists, to be chosen from
   int laurel_rank = 0;                                             ///< of learned augmented residual layers
   std::set<uint32_t> expert_layers{};                              ///< those with a router of experts

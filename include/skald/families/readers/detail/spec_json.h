@@ -230,6 +230,7 @@ void VisitBlock(OneBlock& block, Always always, Later later) {
   later("residual_multiplier", block.residual_multiplier);
   later("learned_scale", block.learned_scale);
   later("beside_previous", block.beside_previous);
+  later("norms_sum", block.norms_sum);
   later("stream_norm", block.stream_norm);
   later("stream_norm_name", block.stream_norm_name);
 }

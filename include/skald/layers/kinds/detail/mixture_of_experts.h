@@ -54,6 +54,10 @@ class ExpertsRun {
     for (size_t expert = 0; expert < count_;) expert = AddExperts(expert, together, input, output);
     if (is_latent) run_.ops.MatMul(weights_.latent_out, output, rows(), {}, run_.output);
     if (layer_.shared_width > 0) AddShared();
+    if (!layer_.sum_bias) return;
+    for (size_t row = 0; row < rows(); ++row) {
+      AddShare(1.0f, weights_.sum_bias.data(), run_.model_dim, run_.output.data + row * run_.output.stride);
+    }
   }
 
  private:
@@ -243,6 +247,7 @@ SKALD_INLINE void MixtureOfExperts::ListParameters(Weights& weights, size_t mode
     list.AddMatrix(weights.down[i], hidden, {{"mlp.experts.down_proj.weight", dim, 0, expert}});
   }
   if (bias) ListBiases(weights, dim, list);
+  if (sum_bias) list.AddVector(weights.sum_bias, {{"mlp.experts.bias", model_dim}});
   if (latent_dim > 0) {
     list.AddMatrix(weights.latent_in, model_dim, {{"mlp.fc1_latent_proj.weight", dim}});
     list.AddMatrix(weights.latent_out, dim, {{"mlp.fc2_latent_proj.weight", model_dim}});

@@ -7,7 +7,9 @@
 
 #include "skald/weights/adapters/adapter_file.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "skald/base/files/file_calls.h"
 #include "skald/base/files/path_text.h"
@@ -85,6 +87,40 @@ SKALD_INLINE Result<AdapterFile> AdapterFile::OpenGguf(const std::filesystem::pa
   SKALD_TRY(file.FindPairs(kGguf));
   for (auto& [name, pair] : file.pairs_) {
     if (numerator != 0.0) pair.scale = numerator / static_cast<double>(pair.rank());  // else it is 1
+  }
+  return file;
+}
+
+SKALD_INLINE Result<const TensorView*> AdapterFile::TaskPart(const TensorView& tensor, size_t task, size_t tasks) {
+  if (tensor.shape.size() != 3 || tensor.shape[0] != tasks || !tensor.dtype) {
+    return Refuse(ErrorCode::kDataLoss,
+                  Concat({QuotedName(tensor.name), ": expected F32, F16 or BF16 of the shape [", std::to_string(tasks),
+                          ", .., ..], found ", tensor.dtype_name, " ", ShapeText(tensor.shape)}));
+  }
+  TensorView& part = parts_.emplace_back(tensor);
+  const size_t bytes = tensor.bytes.size() / tasks;
+  part.shape = tensor.shape.subspan(1);
+  part.bytes = tensor.bytes.subspan(task * bytes, bytes);
+  return &part;
+}
+
+SKALD_INLINE Result<AdapterFile> AdapterFile::OfTask(const Checkpoint& checkpoint, size_t task, size_t tasks,
+                                                     double scale, std::span<const std::string_view> but) {
+  const std::span<const TensorView> all = checkpoint.tensors();
+  AdapterFile file(Checkpoint(checkpoint.path(), std::vector<TensorView>(all.begin(), all.end())));
+  for (const TensorView& tensor : all) {
+    const bool is_b = tensor.name.ends_with(kTaskPairs[1]);
+    if (!is_b && !tensor.name.ends_with(kTaskPairs[0])) continue;
+    if (std::ranges::any_of(but, [&](std::string_view part) { return tensor.name.starts_with(part); })) continue;
+    const std::string_view module = tensor.name.substr(0, tensor.name.size() - kTaskPairs[0].size());
+    LoraPair& pair = file.pairs_[Concat({module, kPeft.ending})];
+    SKALD_ASSIGN(const auto part, file.TaskPart(tensor, task, tasks));
+    (is_b ? pair.b : pair.a) = part;
+    pair.scale = scale;
+  }
+  for (const auto& [name, pair] : file.pairs_) {
+    if (pair.a != nullptr && pair.b != nullptr) continue;
+    return file.Refuse(ErrorCode::kDataLoss, Concat({QuotedName(name), " has one half of a LoRA pair"}));
   }
   return file;
 }

@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "skald/base/files/model_files.h"
 #include "skald/base/files/path_text.h"
@@ -29,6 +32,7 @@ namespace skald {
 struct Checkpoint::Files {
   std::vector<SafetensorsFile> safetensors = {};
   std::optional<GgufFile> gguf = {};
+  std::deque<std::string> names = {};  // of tensors that are not named as the files have it
 };
 
 SKALD_INLINE Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
@@ -55,6 +59,7 @@ SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::unique_ptr<
   for (size_t i = 0; files_->gguf && i < files_->gguf->size(); ++i) tensors_.push_back((*files_->gguf)[i]);
   SortByName();
   if (files_->gguf) TakeFactors();
+  NameParametrised();
 }
 
 SKALD_INLINE void Checkpoint::TakeFactors() {
@@ -73,6 +78,22 @@ SKALD_INLINE void Checkpoint::TakeFactors() {
   }
   std::ranges::sort(taken);
   std::erase_if(tensors_, [&](const TensorView& tensor) { return std::ranges::binary_search(taken, tensor.name); });
+}
+
+// Only of weights with LoRA pairs, without which they stay as they are: other parametrisations compute something.
+SKALD_INLINE void Checkpoint::NameParametrised() {
+  const auto found =
+      std::ranges::find_if(tensors_, [](const TensorView& tensor) { return tensor.name.ends_with(kTaskPairs[0]); });
+  if (found == tensors_.end()) return;
+  std::vector<std::pair<TensorView*, std::string*>> renamed;
+  for (TensorView& tensor : tensors_) {
+    if (!tensor.name.ends_with(kParametrised)) continue;
+    const std::string_view module = tensor.name.substr(0, tensor.name.size() - kParametrised.size());
+    if (Find(Concat({module, kTaskPairs[0]})) == nullptr) continue;
+    renamed.emplace_back(&tensor, &files_->names.emplace_back(Concat({module, ".weight"})));
+  }
+  for (const auto& [tensor, name] : renamed) tensor->name = *name;
+  SortByName();
 }
 
 SKALD_INLINE const TensorView* Checkpoint::Find(std::string_view name) const {

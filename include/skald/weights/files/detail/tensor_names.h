@@ -66,9 +66,9 @@ SKALD_INLINE bool IsDerivedTensor(std::string_view name) {
   // Of GPT-NeoX and GPT-2.
   const std::string_view masks[] = {".attention.bias", ".attention.masked_bias", ".attn.bias", ".attn.masked_bias"};
   const auto ends = [name](std::string_view end) { return name.ends_with(end); };
-  return std::ranges::any_of(masks, ends) || name.ends_with("embeddings.position_ids") ||
-         name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
-         name == "rope_factors_short.weight";
+  return std::ranges::any_of(masks, ends) || std::ranges::any_of(kTaskPairs, ends) ||
+         name.ends_with("embeddings.position_ids") || name.ends_with(".rotary_emb.inv_freq") ||
+         name == "rope_freqs.weight" || name == "rope_factors_long.weight" || name == "rope_factors_short.weight";
 }
 
 SKALD_INLINE bool IsOfOtherPart(std::string_view name) {
