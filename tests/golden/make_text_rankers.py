@@ -27,13 +27,13 @@ DOCUMENTS = ["And God called the dry land Earth; and the gathering together of t
              "In the beginning God created the heaven and the earth. And the earth was without form, and void."]
 # Of each family: the type of transformers, sizes, the folder of the tokenizer and the class that reads it.
 FAMILIES = {
-    "bert": ("bert", dict(SMALL, vocab_size=260, type_vocab_size=2), "bert_uncased_json", "BertTokenizerFast"),
-    "xlm-roberta": ("xlm-roberta", dict(SMALL, vocab_size=320, type_vocab_size=1, pad_token_id=1), "xlm_roberta_json",
+    "bert": ("bert", dict(SMALL, type_vocab_size=2), "bert_uncased_json", "BertTokenizerFast"),
+    "xlm-roberta": ("xlm-roberta", dict(SMALL, type_vocab_size=1, pad_token_id=1), "xlm_roberta_json",
                     "XLMRobertaTokenizerFast"),
-    "modernbert": ("modernbert", dict(SMALL, vocab_size=320, num_hidden_layers=4, global_attn_every_n_layers=3,
+    "modernbert": ("modernbert", dict(SMALL, num_hidden_layers=4, global_attn_every_n_layers=3,
                                       local_attention=16, classifier_pooling="mean", pad_token_id=1), "roberta",
                    "RobertaTokenizerFast"),
-    "gte": ("gte", dict(SMALL, vocab_size=320, type_vocab_size=1, pad_token_id=1,
+    "gte": ("gte", dict(SMALL, type_vocab_size=1, pad_token_id=1,
                         rope_parameters=dict(rope_type="default", rope_theta=5000.0)), "xlm_roberta_json",
             "XLMRobertaTokenizerFast"),
 }
@@ -57,11 +57,11 @@ def model_of(kind, sizes):
 def record(folder, family):
     kind, sizes, tokenizer, reader = FAMILIES[family]
     into = folder / family
-    model_of(kind, sizes).save_pretrained(into)
+    words = getattr(transformers, reader)(tokenizer_file=str(TOKENIZERS / tokenizer / "tokenizer.json"))
+    model_of(kind, dict(sizes, vocab_size=len(words))).save_pretrained(into)
     with tempfile.TemporaryDirectory() as work:
         for file in into.iterdir():
             shutil.copy(file, work)
-        words = getattr(transformers, reader)(tokenizer_file=str(TOKENIZERS / tokenizer / "tokenizer.json"))
         words.save_pretrained(work)
         encoder = CrossEncoder(work, device="cpu", activation_fn=torch.nn.Identity(), max_length=160)
         scores = [float(encoder.predict([(QUERY, document)])[0]) for document in DOCUMENTS]
