@@ -56,7 +56,8 @@ inline Result<std::vector<Adapter>> LoadTaskAdapters(const Checkpoint& checkpoin
   for (size_t task = 0; task < tasks; ++task) {
     SKALD_ASSIGN(const auto file, AdapterFile::OfTask(checkpoint, task, tasks, scale, names.other_parts));
     AdapterPlan plan(file, list, {&names, 1});
-    Adapter adapter = {.model = Fingerprint(spec)};
+    Adapter adapter;
+    adapter.model = Fingerprint(spec);
     adapter.digest = DigestOfTask(adapter, task);
     SKALD_ASSIGN(adapter.tokens,
                  plan.MakeEmbedding("embed_tokens.weight", static_cast<size_t>(spec.vocab_size), dim, executor));
