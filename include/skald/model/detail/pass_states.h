@@ -43,7 +43,7 @@ struct PassGroups {
   std::vector<std::optional<size_t>> of_layers;  // of every layer of every block, in order
 
   PassGroups() = default;
-  PassGroups(const ModelSpec& spec, const RankShare& share) {
+  explicit PassGroups(const ModelSpec& spec, const RankShare& share = {}) {
     for (const Block& block : spec.blocks) {
       for (const LayerSpec& layer : block.layers) {
         std::optional<size_t>& group = of_layers.emplace_back();
