@@ -200,7 +200,8 @@ TEST_CASE("A value that is missing or cannot be right is named") {
         "falcon-h1, gemma4, gpt-oss, rwkv7, deepseek2, glm4moe, glm4, ernie4_5, ernie4_5-moe, command-r, cohere2, "
         "starcoder2, stablelm, minimax-m2, dots1, hunyuan-dense, hunyuan-moe, mistral4, "
         "phi2, gptneox, falcon, bailingmoe2, internlm2, jamba, kimi-linear, rwkv6, gpt2, phimoe, "
-        "apertus, bitnet, smallthinker, llama4, gemma3n, bert, jina-bert-v2, jina-bert-v3, nomic-bert, "
+        "apertus, bitnet, smallthinker, llama4, gemma3n, minimax-01, plamo2, bert, jina-bert-v2, jina-bert-v3, "
+        "nomic-bert, "
         "nomic-bert-moe, modern-bert, t5encoder");
   CHECK(error_of("llama.block_count", nullptr) == "metadata: llama.block_count is missing or null");
   CHECK(error_of("llama.block_count", uint64_t{1} << 63) ==

@@ -288,6 +288,21 @@ inline std::vector<GgufSample> StateSpaceSamples() {
                                              {"expert_shared_count", 1},
                                              {"expert_gating_func", 2},
                                              {"expert_weights_scale", 2.5}}));
+  const json heads = {{"attention.key_length", 16}, {"attention.value_length", 16}, {"vocab_size", 100}};
+  const json minimax = Joined(heads, {{"attention.head_count", 4},
+                                      {"attention.head_count_kv", 2},
+                                      {"rope.freq_base", 1e7},
+                                      {"rope.dimension_count", 8},
+                                      {"expert_count", 8},
+                                      {"expert_used_count", 2},
+                                      {"residual_scale", 3.5}});
+  samples.push_back(SampleOf("minimax-01", Joined(minimax, {{"full_attention_interval", 4}})));
+  samples.push_back(
+      SampleOf("minimax-01", Joined(minimax, {{"attention.recurrent_layers", {true, true, true, false}}})));
+  samples.push_back(SampleOf("plamo2", Joined(Joined(heads, ssm), {{"attention.head_count", {0, 4, 0, 4}},
+                                                                   {"attention.head_count_kv", {0, 2, 0, 2}},
+                                                                   {"rope.freq_base", 1e4},
+                                                                   {"ssm.group_count", 0}})));
   return samples;
 }
 

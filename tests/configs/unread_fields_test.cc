@@ -135,6 +135,7 @@ constexpr Idle kIdle[] = {
     {"qwen2.5-0.5b qwen2.5-1.5b", "use_sliding_window",
      "of the layers from max_window_layers on, which is beyond the last"},
     {"qwen3-0.6b qwen3-4b qwen3-30b-a3b", "use_sliding_window", "the window is null"},
+    {"smallthinker-4b", "sliding_window_size", "no layer has a window"},
 };
 
 TEST_CASE("Each value of a published config.json counts, or stands in the list") {

@@ -102,6 +102,9 @@ RecordedState ReadState(const ReferenceTensors& reference, const RwkvDecayedTime
   const std::string prefix = "state.layers." + std::to_string(layer) + ".";
   return {reference.Floats(prefix + "wkv", row), reference.Floats(prefix + "att_shift", row)};
 }
+RecordedState ReadState(const ReferenceTensors& reference, const LightningAttention&, size_t layer, size_t row) {
+  return {reference.Floats("state.layers." + std::to_string(layer) + ".recurrent", row), {}};
+}
 RecordedState ReadState(const ReferenceTensors& reference, const RwkvChannelMix&, size_t layer, size_t row) {
   return {{}, reference.Floats("state.layers." + std::to_string(layer) + ".ffn_shift", row)};
 }
@@ -111,6 +114,10 @@ RecordedState ReadState(const ReferenceTensors& reference, const Mamba& mamba, s
 RecordedState ReadState(const ReferenceTensors& reference, const Mamba2& mamba, size_t layer, size_t row) {
   const int channels = mamba.heads * mamba.head_dim + 2 * mamba.groups * mamba.state_dim;
   return ReadScan(reference, layer, row, mamba.heads, mamba.state_dim, channels, mamba.conv_width);
+}
+
+RecordedState ReadState(const ReferenceTensors& reference, const SelectiveMamba2& mamba, size_t layer, size_t row) {
+  return ReadScan(reference, layer, row, mamba.heads, mamba.state_dim, mamba.heads * mamba.head_dim, mamba.conv_width);
 }
 
 // Checks what every recurrent layer remembers of a prompt.
@@ -137,7 +144,9 @@ void CheckStates(const AnyModel& model, const ReferenceTensors& reference, size_
     if (const auto* mix = layer.As<RwkvChannelMix>()) recorded = ReadState(reference, *mix, block.number, row);
     if (const auto* mamba = layer.As<Mamba>()) recorded = ReadState(reference, *mamba, block.number, row);
     if (const auto* mamba = layer.As<Mamba2>()) recorded = ReadState(reference, *mamba, block.number, row);
-    if (recorded.conv.empty()) continue;  // attention
+    if (const auto* sums = layer.As<LightningAttention>()) recorded = ReadState(reference, *sums, block.number, row);
+    if (const auto* mamba = layer.As<SelectiveMamba2>()) recorded = ReadState(reference, *mamba, block.number, row);
+    if (recorded.state.empty() && recorded.conv.empty()) continue;  // attention
     const BlockGeometry& geometry = cache.pool()->geometry(slot.group);
     const std::byte* const bytes = cache.pool()->Resolve(slot.group, cache.table().groups[slot.group].blocks)[0];
     const float* const floats = reinterpret_cast<const float*>(bytes + geometry.StateOffset(slot.index));
@@ -255,6 +264,14 @@ TEST_CASE("Cohere's layers side by side agree with Hugging Face, with windows to
 TEST_CASE("StarCoder 2 agrees with Hugging Face") { CheckAny("starcoder2"); }
 TEST_CASE("StableLM agrees with Hugging Face") { CheckAny("stablelm"); }
 TEST_CASE("MiniMax-M2 agrees with Hugging Face") { CheckAny("minimax_m2"); }
+TEST_CASE("MiniMax-01 with lightning attention agrees with Hugging Face") {
+  CheckAny("minimax");
+  CheckAny("minimax_m1");
+}
+TEST_CASE("PLaMo 2 agrees with its authors' program, also beyond its window") {
+  CheckAny("plamo2");
+  CheckModel(Variant("plamo2", "window"), "plamo2/golden.window.safetensors");
+}
 TEST_CASE("dots.llm1 agrees with Hugging Face") { CheckAny("dots1"); }
 TEST_CASE("Hunyuan with norms after RoPE agrees with Hugging Face, dense and with experts") {
   CheckAny("hunyuan_v1_dense");

@@ -52,6 +52,17 @@ FAMILIES = {
                                                             partial_rotary_factor=0.4), use_qkv_bias=True),
     "minimax_m2": dict(SMALL, intermediate_size=28, num_local_experts=7, num_experts_per_tok=3,
                        rope_parameters=dict(rope_type="default", rope_theta=5000.0, partial_rotary_factor=0.4)),
+    # Four heads: programs differ in the decays of other numbers than powers of two.
+    "minimax": dict(SMALL, intermediate_size=28, num_attention_heads=4, num_local_experts=7, num_experts_per_tok=3,
+                    layer_types=["linear_attention", "linear_attention", "linear_attention", "full_attention"],
+                    block_size=16, full_attn_alpha_factor=1.75, full_attn_beta_factor=0.875,
+                    linear_attn_alpha_factor=1.5, linear_attn_beta_factor=1.25, mlp_alpha_factor=2.0,
+                    mlp_beta_factor=0.75, rope_parameters=dict(rope_type="default", rope_theta=5000.0)),
+    # The same layers under the names of the published checkpoints, with the one factor that they have.
+    "minimax_m1": dict(SMALL, num_hidden_layers=2, intermediate_size=28, num_attention_heads=4, num_local_experts=5,
+                       num_experts_per_tok=2, layer_types=["linear_attention", "full_attention"], block_size=16,
+                       full_attn_alpha_factor=1.5, linear_attn_alpha_factor=1.5, mlp_alpha_factor=1.5,
+                       rope_parameters=dict(rope_type="default", rope_theta=5000.0)),
     "dots1": dict(WITHOUT_HEAD_DIM, num_key_value_heads=6, num_hidden_layers=3, moe_intermediate_size=28,
                   n_routed_experts=8, num_experts_per_tok=3, n_shared_experts=2, n_group=1, topk_group=1,
                   first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=None),
@@ -121,19 +132,24 @@ FAMILIES = {
 }
 
 # Recurrent layers, whose states are recorded too: what their kind's state is called.
-STATES = {"nemotron_h_latent": "ssm", "falcon_mamba": "ssm", "jamba": "ssm", "kimi_linear": "recurrent"}
+STATES = {"nemotron_h_latent": "ssm", "falcon_mamba": "ssm", "jamba": "ssm", "kimi_linear": "recurrent",
+          "minimax": "recurrent", "minimax_m1": "recurrent"}
 # Of these prompts are given token by token: the library computes longer ones by chunks, whose sums of logarithms in
 # float32 are further from float64 than what is tested.
 STEPPED = ("nemotron_h_latent", "kimi_linear")
 # model_types of models of another name
 TYPES = {"cohere_plus": "cohere", "stablelm_12b": "stablelm", "llama4": "llama4_text"}
 CLASSES = {"mistral4": "Mistral4ForCausalLM"}  # of text models that the library's tables name as parts of others alone
+MINIMAX_M1 = {f"{theirs}_{factor}_factor": f"layernorm_{ours}_{factor}" for factor in ("alpha", "beta")
+              for theirs, ours in (("full_attn", "full_attention"), ("linear_attn", "linear_attention"), ("mlp", "mlp"))}
 # Of models whose code the library has under another name: that name, and what config.json has besides and instead.
 PUBLISHED = {"nemotron_h_latent": ("nemotron_h", dict(model_type="nemotron_h"), {}),
              "bailing_moe": ("sarvam_moe", dict(score_function="sigmoid", moe_router_enable_expert_bias=True,
                                                 use_bias=False),
                              dict(n_routed_experts="num_experts", n_shared_experts="num_shared_experts",
                                   attention_bias="use_qkv_bias")),
+             "minimax_m1": ("minimax", dict(attn_type_list=[0, 1], postnorm=True, rotary_dim=10,
+                                            shared_intermediate_size=0, shared_moe_mode="sigmoid"), MINIMAX_M1),
              "internlm2": ("llama", {}, dict(attention_bias="bias")),
              "mimo": ("qwen2", dict(attention_bias=True, num_nextn_predict_layers=1), {})}
 INTERNLM2 = {"embed_tokens": "tok_embeddings", "input_layernorm": "attention_norm", "lm_head": "output",
@@ -154,7 +170,8 @@ def model_of(family, sizes):
     generator = torch.Generator().manual_seed(11)
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
-            if name.endswith("inv_freq") or values.dim() == 0:  # what the model computes itself
+            is_computed = name.endswith(("inv_freq", "slope_rate", "_decay"))
+            if is_computed or values.dim() == 0:  # what the model computes itself
                 continue
             # Norms near one, biases of the same order as what they are added to, all else so that layers change rows.
             noise = torch.randn(values.shape, generator=generator)
@@ -195,6 +212,9 @@ def remembered(model, family, prompt):
         if hasattr(layer, "recurrent_states"):
             found[f"state.layers.{number}.conv"] = layer.conv_states[0]
             found[f"state.layers.{number}.{STATES[family]}"] = layer.recurrent_states[0]
+    for number, state in enumerate(getattr(cache, "linear_cache", [])):
+        if len(state) > 0:
+            found[f"state.layers.{number}.{STATES[family]}"] = state
     return torch.cat(logits, 1), torch.cat(last, 1), found
 
 
@@ -240,7 +260,8 @@ def record(folder, family, sizes):
         _, more, names = PUBLISHED[family]
         config = {names.get(name, name): value for name, value in json.loads((into / "config.json").read_text()).items()}
         config.update(dict(model_type=family) | more)
-        del config["architectures"]
+        for name in ("architectures", *(["layer_types", "block_size"] if "attn_type_list" in config else [])):
+            del config[name]
         if family == "internlm2":
             del config["mlp_bias"]
             save_file(internlm2_tensors(load_file(into / "model.safetensors"), config), into / "model.safetensors")

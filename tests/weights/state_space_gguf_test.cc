@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mamba, Falcon Mamba, Mamba-2, Jamba, Kimi Linear and RWKV-6 as llama.cpp's converters write them: the same weights to
-// the bit, and the same model, as from safetensors.
+// Mamba, Falcon Mamba, Mamba-2, Jamba, Kimi Linear, MiniMax-01, PLaMo 2 and RWKV-6 as llama.cpp's converters write
+// them: the same weights to the bit, and the same model, as from safetensors.
 
 #include <cstdint>
 #include <map>
@@ -35,6 +35,22 @@ std::string Converted(std::string name) {
       {"backbone.norm_f.", "output_norm."},
       {"backbone.layers.", "blk."},
       {"model.norm.", "output_norm."},
+      {"model.layers.layers.", "model.layers."},
+      {"self_attn.norm.", "attn_norm_2."},
+      {"self_attn.out_proj.", "attn_output."},
+      {"self_attn.output_gate.", "attn_gate."},
+      {"pre_mixer_norm.", "attn_norm."},
+      {"post_mixer_norm.weight", "post_attention_norm"},
+      {"pre_mlp_norm.", "ffn_norm."},
+      {"post_mlp_norm.weight", "post_ffw_norm"},
+      {"mixer.qkv_proj.", "attn_qkv."},
+      {"mixer.q_weight", "attn_q_norm.weight"},
+      {"mixer.k_weight", "attn_k_norm.weight"},
+      {"mixer.o_proj.", "attn_output."},
+      {"mixer.bcdt_proj.", "ssm_x."},
+      {"mixer.B_norm_weight", "ssm_b_norm"},
+      {"mixer.C_norm_weight", "ssm_c_norm"},
+      {"mixer.dt_norm_weight", "ssm_dt_norm"},
       {".norm.", ".attn_norm."},
       {".mamba.", ".mixer."},
       {"mixer.attn_norm.", "ssm_norm."},
@@ -94,11 +110,25 @@ std::vector<uint64_t> ConvertedShape(const NewTensor& tensor, uint64_t groups) {
   return shape;
 }
 
+// The converter adds this to a norm of PLaMo 2.
+float OffsetOf(const std::string& name) {
+  const std::pair<const char*, float> offsets[] = {
+      {"pre_mixer_norm", 1.0f}, {"post_mixer_norm", 0.2f}, {"pre_mlp_norm", 1.0f}, {"post_mlp_norm", 0.0894427191f}};
+  for (const auto& [norm, offset] : offsets) {
+    if (name.find(norm) != std::string::npos) return offset;
+  }
+  return name == "model.norm.weight" ? 1.0f : 0.0f;
+}
+
 // `groups` are those of heads in Mamba-2; 0 for others.
 std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder, uint64_t groups) {
   std::vector<NewGgufTensor> converted;
   for (const NewTensor& tensor : RawFile(GoldenPath(folder + "/model.safetensors")).Tensors()) {
-    const std::string bytes = tensor.name.ends_with("A_log") ? WithDecays(tensor.bytes) : tensor.bytes;
+    if (tensor.name.ends_with("slope_rate") || tensor.name.ends_with("_decay")) continue;
+    std::string bytes = tensor.name.ends_with("A_log") ? WithDecays(tensor.bytes) : tensor.bytes;
+    if (folder == "plamo2") {
+      bytes = MappedFloats(bytes, [offset = OffsetOf(tensor.name)](float x) { return x + offset; });
+    }
     AddConverted({Converted(tensor.name), 0, ConvertedShape(tensor, groups), bytes}, converted);
   }
   return converted;
@@ -110,19 +140,29 @@ GgufValues Metadata(const std::string& architecture, const json& more) {
   return GgufValuesOf(metadata);
 }
 
-void CheckArrives(const std::string& folder, const GgufValues& metadata, const std::vector<NewGgufTensor>& tensors) {
+// Returns the model_type.
+std::string CheckArrivesAs(const ModelSpec& expected, const std::string& folder, const GgufValues& metadata,
+                           const std::vector<NewGgufTensor>& tensors) {
   CAPTURE(folder);
   const TemporaryFolder written;
   const auto path = written.path() / "model.gguf";
   WriteFile(path, Kept(folder, GgufImage(metadata, tensors)));
-  const auto described = DescribeModel(path), expected = DescribeModel(GoldenPath(folder));
+  const auto described = DescribeModel(path);
   REQUIRE_MESSAGE(described.has_value(), described.error().message);
-  REQUIRE(expected);
-  CHECK(described->model_type == expected->model_type);
-  CHECK(described->spec == expected->spec);
+  CHECK(described->spec == expected);
   const auto weights = LoadWeights(path, described->spec, "", {.dtype = DType::kF32});
   REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
-  CHECK(SameWeights(*weights, *LoadWeights(GoldenPath(folder), expected->spec, "", {.dtype = DType::kF32})));
+  // The tensors alone: config.json has another model_type.
+  const auto checkpoint = Checkpoint::Open(GoldenPath(folder + "/model.safetensors"));
+  REQUIRE(checkpoint);
+  CHECK(SameWeights(*weights, *LoadWeights(*checkpoint, expected, {.dtype = DType::kF32})));
+  return std::string(described->model_type);
+}
+
+void CheckArrives(const std::string& folder, const GgufValues& metadata, const std::vector<NewGgufTensor>& tensors) {
+  const auto expected = DescribeModel(GoldenPath(folder));
+  REQUIRE(expected);
+  CHECK(CheckArrivesAs(expected->spec, folder, metadata, tensors) == expected->model_type);
 }
 
 void CheckArrives(const std::string& folder, const GgufValues& metadata, uint64_t groups = 0) {
@@ -220,6 +260,47 @@ TEST_CASE("Jamba arrives from GGUF as from safetensors, and its layers are those
 
 TEST_CASE("Kimi Linear arrives from GGUF as from safetensors") {
   CheckArrives("kimi_linear", Metadata("kimi-linear", KimiMetadata()));
+}
+
+TEST_CASE("MiniMax-01 arrives from GGUF as from safetensors") {
+  const json sizes = {{"block_count", 2},
+                      {"embedding_length", 48},
+                      {"feed_forward_length", 28},
+                      {"attention.head_count", 4},
+                      {"attention.head_count_kv", 2},
+                      {"attention.key_length", 10},
+                      {"attention.value_length", 10},
+                      {"attention.layer_norm_rms_epsilon", 1e-5f},
+                      {"rope.freq_base", 5000.0},
+                      {"rope.dimension_count", 10},
+                      {"residual_scale", 1.5},
+                      {"expert_count", 5},
+                      {"expert_used_count", 2}};
+  const auto expected = DescribeModel(GoldenPath("minimax_m1"));
+  REQUIRE(expected);
+  for (const json& layers :
+       {json{{"full_attention_interval", 2}}, json{{"attention.recurrent_layers", {true, false}}}}) {
+    CHECK(CheckArrivesAs(expected->spec, "minimax_m1", Metadata("minimax-01", Joined(sizes, layers)),
+                         ConvertedTensors("minimax_m1", 0)) == "minimax");
+  }
+}
+
+TEST_CASE("PLaMo 2 arrives from GGUF as from safetensors") {
+  const json sizes = {{"block_count", 4},
+                      {"embedding_length", 48},
+                      {"feed_forward_length", 76},
+                      {"attention.head_count", {0, 6, 0, 6}},
+                      {"attention.head_count_kv", {0, 2, 0, 2}},
+                      {"attention.key_length", 10},
+                      {"attention.value_length", 10},
+                      {"attention.layer_norm_rms_epsilon", 1e-6f},
+                      {"rope.freq_base", 10000.0},
+                      {"ssm.conv_kernel", 4},
+                      {"ssm.inner_size", 50},
+                      {"ssm.state_size", 7},
+                      {"ssm.time_step_rank", 5},
+                      {"ssm.group_count", 0}};
+  CheckArrives("plamo2", Metadata("plamo2", sizes));
 }
 
 // Floats [rows, cols], the matrices of `count` one after the other, as columns.

@@ -56,7 +56,8 @@ struct DistanceBias {
   friend constexpr bool operator==(const DistanceBias&, const DistanceBias&) = default;
 };
 
-/// Reads the residual stream, normalises it, computes its layers from that, and adds what they give.
+/// Reads the residual stream, normalises it, computes its layers from that, and adds what they give; with a
+/// normed_multiplier, to the normalised rows times that instead of the stream.
 struct Block {
   uint32_t number = 0;                       ///< of the layer that checkpoints count it to
   std::optional<NormSpec> norm = RmsNorm();  ///< none: layers read the residual stream as it is
@@ -65,9 +66,11 @@ struct Block {
   std::optional<NormSpec> post_norm = {};   ///< of what they give
   FixedText post_norm_name = "post_attention_layernorm";  ///< likewise
   float residual_multiplier = 1.0f;                       ///< of what is added to the residual stream
-  bool learned_scale = false;                ///< whether the residual stream after it is multiplied by a learned number
-  bool beside_previous = false;              ///< it reads the residual stream that the block before it read
-  bool norms_sum = false;                    ///< post_norm is of the sum of the residual stream and what they give
+  bool learned_scale = false;    ///< whether the residual stream after it is multiplied by a learned number
+  bool beside_previous = false;  ///< it reads the residual stream that the block before it read
+  bool norms_sum = false;        ///< post_norm is of the sum of the residual stream and what they give
+  /// Not 0: the residual stream continues with what `norm` gives, times this, and what is added.
+  float normed_multiplier = 0.0f;
   std::optional<NormSpec> stream_norm = {};  ///< of the residual stream after it, which continues with that
   /// Likewise. Where the last block has this name and no such norm, it is that of the final norm.
   FixedText stream_norm_name = "";
@@ -75,7 +78,8 @@ struct Block {
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
            a.residual_multiplier == b.residual_multiplier && a.learned_scale == b.learned_scale &&
-           a.beside_previous == b.beside_previous && a.norms_sum == b.norms_sum && a.stream_norm == b.stream_norm;
+           a.beside_previous == b.beside_previous && a.norms_sum == b.norms_sum &&
+           a.normed_multiplier == b.normed_multiplier && a.stream_norm == b.stream_norm;
   }
 };
 
@@ -118,6 +122,7 @@ struct ModelSpec {
       VisitUnless(false, "learned_scale", block.learned_scale, visit);
       VisitUnless(false, "beside_previous", block.beside_previous, visit);
       VisitUnless(false, "norms_sum", block.norms_sum, visit);
+      VisitUnless(0.0f, "normed_multiplier", block.normed_multiplier, visit);
       if (block.stream_norm) visit("stream_norm", *block.stream_norm);
     }
     visit("final_norm", final_norm);
@@ -276,6 +281,14 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
     if (!is_multiplier(block.residual_multiplier)) return "kResidualMultiplier must be positive.";
     if (block.beside_previous && (b == 0 || spec.blocks[b - 1].beside_previous || spec.blocks[b - 1].learned_scale)) {
       return "A block beside the one before it needs one that is beside no other and does not scale the stream.";
+    }
+    if (block.normed_multiplier != 0.0f && (!block.norm || !is_multiplier(block.normed_multiplier))) {
+      return "A residual stream that continues with normalised rows needs a norm, and a positive multiplier.";
+    }
+    const bool has_neighbour =
+        block.beside_previous || (b + 1 < spec.blocks.size() && spec.blocks[b + 1].beside_previous);
+    if (block.normed_multiplier != 0.0f && has_neighbour) {
+      return "A block whose residual stream continues with normalised rows is beside no other.";
     }
     for (const auto* norm : {&block.norm, &block.post_norm, &block.stream_norm}) {
       if (!*norm) continue;

@@ -17,12 +17,14 @@
 #include "skald/layers/kinds/per_layer_input.h"
 #include "skald/layers/kinds/recurrent/gated_delta_net.h"
 #include "skald/layers/kinds/recurrent/kimi_delta.h"
+#include "skald/layers/kinds/recurrent/lightning_attention.h"
 #include "skald/layers/kinds/recurrent/mamba.h"
 #include "skald/layers/kinds/recurrent/mamba2.h"
 #include "skald/layers/kinds/recurrent/rg_lru.h"
 #include "skald/layers/kinds/recurrent/rwkv/channel_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/decayed_time_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
+#include "skald/layers/kinds/recurrent/selective_mamba2.h"
 #include "skald/layers/kinds/recurrent/short_conv.h"
 #include "skald/layers/kinds/wide_attention.h"
 #include "skald/layers/norms/layer_norm.h"
@@ -44,7 +46,7 @@ struct LayerTypes {
   X(Attention) X(FeedForward) X(GatedFeedForward) X(MixtureOfExperts) X(RgLru) X(Mamba) X(Mamba2) X(ShortConv)  \
   X(GatedDeltaNet) X(PerLayerInput) X(NormedFeedForward) X(RwkvTimeMix) X(RwkvChannelMix) X(LatentAttention)    \
   X(KimiDelta) X(RwkvDecayedTimeMix) X(CarriedInput) X(AltUpEntry) X(AltUpPrediction) X(LaurelResidual)         \
-  X(AltUpCorrection) X(AltUpExit)
+  X(AltUpCorrection) X(AltUpExit) X(LightningAttention) X(SelectiveMamba2)
 // clang-format on
 #define SKALD_FOR_STANDARD_NORMS(X) X(RmsNorm) X(LayerNorm)
 

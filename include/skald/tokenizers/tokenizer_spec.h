@@ -166,6 +166,10 @@ struct Unigram {
   std::vector<double> scores;          ///< one for each text of the vocabulary
   std::optional<int32_t> unk_id = {};  ///< of the vocabulary; unset: unknown text is an error
   bool byte_fallback = false;          ///< unknown characters become byte pieces
+  /// Minus the score of an unknown character; unset: that is ten less than the lowest score.
+  std::optional<uint32_t> unknown_cost = {};
+  /// Of ways with equal sums the one whose first piece is the longest, then the second; else whose last one is.
+  bool longest_first = false;
 };
 /// Each text is a piece, or unknown.
 struct WordLevel {

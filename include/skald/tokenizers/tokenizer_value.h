@@ -44,8 +44,8 @@ class Tokenizer {
  public:
   // Load, Parse and From of a spec are defined in tokenizer.h, which includes every engine.
 
-  /// Opens the tokenizer at `path`: a SentencePiece model, a tokenizer.json, RWKV's list of pieces or a file that
-  /// encoders have alone (vocab.txt, sentencepiece.bpe.model, spiece.model: told by the name), of at most
+  /// Opens the tokenizer at `path`: a SentencePiece model, a tokenizer.json, RWKV's or PLaMo's list of pieces or a file
+  /// that encoders have alone (vocab.txt, sentencepiece.bpe.model, spiece.model: told by the name), of at most
   /// kMaxTokenizerFile bytes; of a folder the one of them that tokenizer_file.h tells; or the tokenizer within a GGUF
   /// or packed file. A tokenizer_config.json beside a tokenizer's own file says which pieces begin and end a text.
   /// Errors name the file.
@@ -57,8 +57,8 @@ class Tokenizer {
   /// Makes the tokenizer that metadata of a GGUF file describe with names like "tokenizer.ggml.tokens", so that texts
   /// have the ids that they have with the original. Names and defaults are those of llama.cpp
   /// (https://github.com/ggml-org/llama.cpp, llama-vocab.cpp and convert_hf_to_gguf.py). Errors: kNotFound if there is
-  /// none; kUnsupported for one of another kind than "llama", "gpt2", "gemma4", "rwkv", "bert" and "t5", or with a
-  /// pre-tokenizer of an unknown name; kDataLoss and those of Parse for values that cannot be right.
+  /// none; kUnsupported for one of another kind than "llama", "gpt2", "gemma4", "rwkv", "bert", "t5" and "plamo2", or
+  /// with a pre-tokenizer of an unknown name; kDataLoss and those of Parse for values that cannot be right.
   static Result<Tokenizer> Load(const GgufMetadata& metadata);
 
   /// Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.

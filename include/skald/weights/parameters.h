@@ -155,8 +155,8 @@ class ParameterList {
   /// of the parts.
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {},
                  std::vector<Axis> axes = {});
-  /// Adds the weight of a norm; with `unit_offset` the model multiplies by one plus it.
-  void AddNorm(std::vector<float>& target, std::string_view name, Axis size, bool unit_offset);
+  /// Adds the weight of a norm; the model multiplies by `offset` plus it.
+  void AddNorm(std::vector<float>& target, std::string_view name, Axis size, float offset);
   /// The factor of time steps, given as a logarithm. `shape` is the tensor's where it has further axes of 1.
   void AddDecay(std::vector<float>& target, std::string name, Axis size, RandomRange random,
                 std::vector<uint64_t> shape = {});

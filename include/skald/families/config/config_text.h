@@ -253,6 +253,7 @@ inline void AddBlock(const Block& block, auto& expressions, Members& members) {
   parts.AddUnless(Literal(false), "learned_scale", Literal(block.learned_scale));
   parts.AddUnless(Literal(false), "beside_previous", Literal(block.beside_previous));
   parts.AddUnless(Literal(false), "norms_sum", Literal(block.norms_sum));
+  parts.AddUnless(Literal(0.0f), "normed_multiplier", Literal(block.normed_multiplier));
   parts.AddUnless(expressions.Of(standard.stream_norm), "stream_norm", expressions.Of(block.stream_norm));
   parts.AddUnless(Literal(standard.stream_norm_name), "stream_norm_name", Literal(block.stream_norm_name));
   members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);

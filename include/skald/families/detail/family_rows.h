@@ -42,6 +42,7 @@
 #include "skald/families/llama4/detail/family.h"
 #include "skald/families/mamba/detail/family.h"
 #include "skald/families/mamba2/detail/family.h"
+#include "skald/families/minimax/detail/family.h"
 #include "skald/families/minimax_m2/detail/family.h"
 #include "skald/families/ministral3/detail/family.h"
 #include "skald/families/mistral/detail/family.h"
@@ -56,6 +57,7 @@
 #include "skald/families/phi/detail/family.h"
 #include "skald/families/phi3/detail/family.h"
 #include "skald/families/phi_moe/detail/family.h"
+#include "skald/families/plamo2/detail/family.h"
 #include "skald/families/qwen2/detail/family.h"
 #include "skald/families/qwen3/detail/family.h"
 #include "skald/families/qwen3_next/detail/family.h"
@@ -85,7 +87,7 @@ using FamilyRows =
              DeepSeekV3Row, Glm4MoeRow, Glm4Row, Ernie45Row, CohereRow, StarCoder2Row, StableLmRow, MiniMaxM2Row,
              Dots1Row, HunyuanRow, Mistral4Row, PhiRow, GptNeoXRow, FalconRow, BailingMoeRow, InternLm2Row, JambaRow,
              KimiLinearRow, Rwkv6Row, Gpt2Row, PhiMoeRow, ApertusRow, BitNetRow, SmallThinkerRow, Llama4Row, Gemma3nRow,
-             BertRow, MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow, T5EncoderRow>;
+             MiniMaxRow, Plamo2Row, BertRow, MpnetRow, NomicBertRow, ModernBertRow, EuroBertRow, GteRow, T5EncoderRow>;
 
 inline constexpr const auto& kFamilies = FamilyRows::kRows;
 

@@ -30,7 +30,8 @@ SKALD_INLINE void ListBlocks(ModelWeights& weights, ParameterList& list) {
     const Block& block = spec.blocks[b];
     BlockWeights& of_block = weights.blocks[b];
     list.SetLayer(block.number);
-    if (block.residual_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
+    const bool multiplies_stream = block.normed_multiplier != 0.0f && block.normed_multiplier != 1.0f;
+    if (block.residual_multiplier != 1.0f || multiplies_stream) list.Assume(Assumption::kNotMultiplied);
     if (block.norm) block.norm->ListParameters(of_block.norm, block.norm_name, model, list);
     for (size_t i = 0; i < block.layers.size(); ++i) {
       block.layers[i].ListParameters(*of_block.layers[i], model, list);

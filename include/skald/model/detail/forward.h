@@ -256,6 +256,7 @@ class ForwardPass {
     if (!Show(places.stream, act_.hidden)) return;
     const Rows input = Stream(block.norm ? act_.normed : act_.hidden);
     if (block.norm) block.norm->Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), input);
+    if (block.normed_multiplier != 0.0f) ContinueWith(input, rows.size(), block.normed_multiplier);
     if (!ShowInput(places.input, input)) return;
     for (size_t i = 0; i < block.layers.size(); ++i) {
       AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
@@ -283,6 +284,12 @@ class ForwardPass {
       const Rows stream = Stream(act_.hidden);
       block.stream_norm->Run(weights.stream_norm, ops_, stream, rows.size(), stream);
     }
+  }
+
+  // The residual stream becomes `rows` times `multiplier`.
+  void ContinueWith(Rows rows, size_t count, float multiplier) {
+    ops_.Copy(rows, count, model_dim(), Stream(act_.hidden));
+    if (multiplier != 1.0f) ops_.Scale(act_.hidden.data(), count * model_dim(), multiplier);
   }
 
   void RunLayer(size_t layer, const LayerWeights& weights, LayerRun run) {

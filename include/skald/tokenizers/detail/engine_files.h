@@ -18,6 +18,7 @@
 #include "skald/tokenizers/detail/json/tokenizer_json.h"
 #include "skald/tokenizers/detail/pipeline/pipeline_engine.h"
 #include "skald/tokenizers/detail/pipeline/pipeline_file.h"
+#include "skald/tokenizers/detail/plamo_vocabulary.h"
 #include "skald/tokenizers/detail/rwkv_vocabulary.h"
 #include "skald/tokenizers/detail/sentencepiece/sentencepiece_engine.h"
 #include "skald/tokenizers/tokenizer_engine.h"
@@ -50,6 +51,11 @@ inline Result<EnginePointer> ParseRwkvVocabulary(std::string_view bytes, Tokeniz
 inline Result<EnginePointer> ParseEngine(std::string_view bytes, const TokenizerConfig& config) {
   if (IsPipelineFile(bytes)) return ReadPipelineFile(bytes);
   if (IsRwkvVocabulary(bytes)) return ParseRwkvVocabulary(bytes, config);
+  if (IsPlamoVocabulary(bytes)) {
+    SKALD_ASSIGN(auto spec, ReadPlamoVocabulary(bytes));
+    ApplyTokenizerConfig(config, spec);
+    return PipelineEngine::Make(std::move(spec));
+  }
   if (!IsTokenizerJson(bytes)) {
     return SentencePieceEngine::Parse(bytes,
                                       SentencePieceAdds{config.add_bos.value_or(true), config.add_eos.value_or(false)});

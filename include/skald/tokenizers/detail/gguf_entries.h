@@ -190,6 +190,8 @@ SKALD_INLINE Result<std::vector<GgufEntry>> GgufTokenizerEntries(const std::file
     auto entries = internal::IsTokenizerJson(bytes) ? internal::EntriesOfJson(bytes, config, rows)
                    : internal::IsRwkvVocabulary(bytes)
                        ? Fail(ErrorCode::kUnsupported, "RWKV's list of pieces cannot be written to a GGUF file yet")
+                   : internal::IsPlamoVocabulary(bytes)
+                       ? Fail(ErrorCode::kUnsupported, "PLaMo's list of pieces cannot be written to a GGUF file yet")
                        : internal::ScoredEntries(bytes, config, rows);
     if (!entries) return Annotate(PathText(file), entries);
     return entries;

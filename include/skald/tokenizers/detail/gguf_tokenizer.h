@@ -19,6 +19,7 @@
 #include "skald/tokenizers/detail/gguf/gguf_encoders.h"
 #include "skald/tokenizers/detail/gguf/gguf_gemma4.h"
 #include "skald/tokenizers/detail/gguf/gguf_pieces.h"
+#include "skald/tokenizers/detail/gguf/gguf_plamo2.h"
 #include "skald/tokenizers/detail/gguf/gguf_rwkv.h"
 #include "skald/tokenizers/detail/gguf/gguf_sentencepiece.h"
 #include "skald/tokenizers/detail/sentencepiece/sentencepiece_engine.h"
@@ -38,7 +39,7 @@ auto ReadGgufTokenizer(const GgufMetadata& metadata, std::initializer_list<std::
     if (reader.ok() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
       reader.fields().Unsupported(
           "model", kind,
-          R"("llama" and "t5", the kinds with scores, "gpt2" and "gemma4", those with merges, "bert" and "rwkv")");
+          R"("llama", "t5" and "plamo2", the kinds with scores, "gpt2" and "gemma4", with merges, "bert" and "rwkv")");
     }
     if (!reader.ok()) return reader.failure();
     return read(reader, kind);
@@ -57,6 +58,7 @@ inline Result<Tokenizer> MakeScoredTokenizer(const GgufTokenizerReader& reader) 
 inline Result<TokenizerSpec> StepsFromGguf(const GgufTokenizerReader& reader, std::string_view kind) {
   if (kind == "rwkv") return RwkvFromGguf(reader);
   if (kind == "bert") return BertFromGguf(reader);
+  if (kind == "plamo2") return Plamo2FromGguf(reader);
   if (kind == "t5") return LikelyPiecesFromGguf(reader);
   return kind == "gemma4" ? Gemma4FromGguf(reader) : BytePairsFromGguf(reader);
 }
@@ -71,7 +73,7 @@ inline Result<Tokenizer> MakePipelineTokenizer(const GgufTokenizerReader& reader
 }  // namespace internal
 
 SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, {"llama", "gpt2", "gemma4", "rwkv", "bert", "t5"},
+  return internal::ReadGgufTokenizer(metadata, {"llama", "gpt2", "gemma4", "rwkv", "bert", "t5", "plamo2"},
                                      [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
                                        return kind == "llama" ? internal::MakeScoredTokenizer(reader)
                                                               : internal::MakePipelineTokenizer(reader, kind);
@@ -79,7 +81,7 @@ SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const GgufMetadata& metadata) {
 }
 
 SKALD_INLINE Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, {"gpt2", "gemma4", "rwkv", "bert", "t5"},
+  return internal::ReadGgufTokenizer(metadata, {"gpt2", "gemma4", "rwkv", "bert", "t5", "plamo2"},
                                      [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
                                        return internal::StepsFromGguf(reader, kind);
                                      });

@@ -16,7 +16,7 @@ namespace skald {
 
 SKALD_INLINE Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder) {
   return NoThrow(PathText(folder), [&]() -> Result<std::filesystem::path> {
-    for (const char* const name : {"tokenizer.json", "tokenizer.model", "rwkv_vocab_v20230424.txt",
+    for (const char* const name : {"tokenizer.json", "tokenizer.model", "rwkv_vocab_v20230424.txt", "tokenizer.jsonl",
                                    "sentencepiece.bpe.model", "spiece.model", "vocab.txt"}) {
       if (internal::Exists(folder / name)) return folder / name;
     }

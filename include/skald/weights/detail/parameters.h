@@ -86,12 +86,11 @@ SKALD_INLINE void ParameterList::AddVector(std::vector<float>& target, const std
   AddArray(target, std::move(arrays), random, std::move(convert), std::move(axes));
 }
 
-SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string_view name, Axis size,
-                                         bool unit_offset) {
+SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string_view name, Axis size, float offset) {
   AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
-  if (!unit_offset) return;
-  MayBeStored([](std::vector<float>& values) {
-    for (float& value : values) value += 1.0f;
+  if (offset == 0.0f) return;
+  MayBeStored([offset](std::vector<float>& values) {
+    for (float& value : values) value += offset;
   });
 }
 

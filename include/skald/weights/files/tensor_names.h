@@ -63,7 +63,8 @@ struct TensorNames {
   std::string_view layers = "layers.";                 ///< after `body`; a layer's number and a point follow
   std::span<const Renaming> renamings = {};            ///< of names within a layer
 
-  /// Norms that multiply by one plus their parameter are stored with the one added, decays as the factor itself.
+  /// Norms that multiply by one plus their parameter, or another offset, are stored with that added, decays as the
+  /// factor itself.
   bool stores_converted = false;
 
   std::string_view mark = {};  ///< a tensor of the first layer that only checkpoints with these names have

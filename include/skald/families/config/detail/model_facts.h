@@ -29,12 +29,14 @@
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/kinds/recurrent/gated_delta_net.h"
 #include "skald/layers/kinds/recurrent/kimi_delta.h"
+#include "skald/layers/kinds/recurrent/lightning_attention.h"
 #include "skald/layers/kinds/recurrent/mamba.h"
 #include "skald/layers/kinds/recurrent/mamba2.h"
 #include "skald/layers/kinds/recurrent/rg_lru.h"
 #include "skald/layers/kinds/recurrent/rwkv/channel_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/decayed_time_mix.h"
 #include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
+#include "skald/layers/kinds/recurrent/selective_mamba2.h"
 #include "skald/layers/kinds/wide_attention.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/layer_norm.h"
@@ -230,6 +232,12 @@ inline std::string ResidualMultiplier(const ModelSpec& spec) {
   return Joint(texts, "1");
 }
 
+inline std::string NormedMultiplier(const ModelSpec& spec) {
+  std::vector<std::string> texts;
+  for (const Block& block : spec.blocks) texts.push_back(Text(block.normed_multiplier));
+  return Joint(texts, "0");
+}
+
 inline bool HasPreNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.norm.has_value(); });
 }
@@ -301,6 +309,14 @@ inline constexpr ModelFact kModelFacts[] = {
     {"linear_num_heads", Member<KimiDelta, &KimiDelta::heads>},
     {"linear_head_dim", Member<KimiDelta, &KimiDelta::head_dim>},
     {"linear_conv_kernel_dim", Member<KimiDelta, &KimiDelta::conv_width>},
+    {"num_attention_heads", Member<LightningAttention, &LightningAttention::heads>},
+    {"head_dim", Member<LightningAttention, &LightningAttention::head_dim>},
+    {"slopes of lightning attention", Member<LightningAttention, &LightningAttention::slope_factor>},
+    {"num_heads", Member<SelectiveMamba2, &SelectiveMamba2::heads>},
+    {"head_dim", Member<SelectiveMamba2, &SelectiveMamba2::head_dim>},
+    {"state_size", Member<SelectiveMamba2, &SelectiveMamba2::state_dim>},
+    {"time_step_rank", Member<SelectiveMamba2, &SelectiveMamba2::time_step_rank>},
+    {"conv_kernel", Member<SelectiveMamba2, &SelectiveMamba2::conv_width>},
     {"intermediate_size", Member<RwkvChannelMix, &RwkvChannelMix::width>},
     {"activation_sparsity_pattern, as deviations", Member<GatedFeedForward, &GatedFeedForward::gate_deviations>},
     {"altup_num_inputs", Member<AltUpPrediction, &AltUpPrediction::streams>},
@@ -359,6 +375,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"final_logit_softcapping", [](const ModelSpec& s) { return Text(s.final_softcap); }},
     {"embedding_multiplier", [](const ModelSpec& s) { return Text(s.embedding_multiplier); }},
     {"residual_multiplier", ResidualMultiplier},
+    {"multiplier of normalised rows", NormedMultiplier},
     {"logits_scaling", [](const ModelSpec& s) { return Text(s.logits_scaling); }},
     {"tie_word_embeddings", [](const ModelSpec& s) { return Text(s.tied_embeddings); }},
     {"lru_width", Member<RgLru, &RgLru::width>},

@@ -231,6 +231,7 @@ void VisitBlock(OneBlock& block, Always always, Later later) {
   later("learned_scale", block.learned_scale);
   later("beside_previous", block.beside_previous);
   later("norms_sum", block.norms_sum);
+  later("normed_multiplier", block.normed_multiplier);
   later("stream_norm", block.stream_norm);
   later("stream_norm_name", block.stream_norm_name);
 }

@@ -16,7 +16,7 @@ namespace skald {
 
 SKALD_INLINE void LayerNorm::ListParameters(Weights& weights, std::string_view name, size_t size,
                                             ParameterList& list) const {
-  if (weight) list.AddNorm(weights.weight, name, size, /*unit_offset=*/false);
+  if (weight) list.AddNorm(weights.weight, name, size, /*offset=*/0.0f);
   if (bias) list.AddVector(weights.bias, {{Concat({name, ".bias"}), size}});
 }
 

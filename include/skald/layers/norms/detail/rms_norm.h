@@ -15,7 +15,7 @@ namespace skald {
 
 SKALD_INLINE void RmsNorm::ListParameters(Weights& weights, std::string_view name, Axis size,
                                           ParameterList& list) const {
-  if (weight) list.AddNorm(weights, name, size, unit_offset);
+  if (weight) list.AddNorm(weights, name, size, unit_offset ? offset : 0.0f);
 }
 
 SKALD_INLINE void RmsNorm::Run(const Weights& weights, const NormRun& run) const {

@@ -271,6 +271,11 @@ inline TokenModel ReadModelOptions(const JsonFields& fields, bool has_merges, bo
     token_model::Unigram unigram;
     if (fields.Find("unk_id") != nullptr) unigram.unk_id = ReadTokenId(fields, "unk_id");
     unigram.byte_fallback = fields.Flag("byte_fallback", false);
+    // Of PLaMo's tokenizers, which have no tokenizer.json of their own.
+    if (fields.Find("unknown_cost") != nullptr) {
+      unigram.unknown_cost = static_cast<uint32_t>(fields.Integer("unknown_cost", 0, std::numeric_limits<int>::max()));
+    }
+    unigram.longest_first = fields.Flag("longest_first", false);
     return unigram;
   }
   if (type == "WordLevel") return token_model::WordLevel{text_if_any("unk_token")};

@@ -175,7 +175,9 @@ inline std::string WriteModelOptions(const TokenModel& model) {
       [](const token_model::Unigram& m) {
         JsonText text("Unigram");
         if (m.unk_id) text.Number("unk_id", static_cast<uint64_t>(*m.unk_id));
-        return text.Flag("byte_fallback", m.byte_fallback);
+        text.Flag("byte_fallback", m.byte_fallback);
+        if (m.unknown_cost) text.Number("unknown_cost", *m.unknown_cost);
+        return m.longest_first ? text.Flag("longest_first", true) : text;
       },
       [&](const token_model::WordLevel& m) { return with_unk(JsonText("WordLevel"), m.unk_token); },
       [](const token_model::WordPiece& m) {

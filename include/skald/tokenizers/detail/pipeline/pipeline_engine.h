@@ -308,8 +308,7 @@ inline void PipelineEngine::PrepareModel() {
   } else if (const auto* const unigram = std::get_if<token_model::Unigram>(&spec_.model)) {
     unk = unigram->unk_id;
     has_byte_pieces_ = unigram->byte_fallback;
-    model_ = std::make_unique<UnigramModel>(vocabulary_, tables_.scores, unk.value_or(kNoToken), unigram->byte_fallback,
-                                            is_marker_);
+    model_ = std::make_unique<UnigramModel>(vocabulary_, tables_.scores, unk.value_or(kNoToken), *unigram, is_marker_);
   } else if (const auto* const level = std::get_if<token_model::WordLevel>(&spec_.model)) {
     unk = VocabularyId(level->unk_token);
     model_ = std::make_unique<WordLevelModel>(vocabulary_, unk.value_or(kNoToken), is_marker_);

@@ -20,15 +20,22 @@
 #include "skald/tokenizers/detail/pipeline/models/piece_model.h"
 #include "skald/tokenizers/detail/pipeline/models/prefix_trie.h"
 #include "skald/tokenizers/detail/unicode.h"
+#include "skald/tokenizers/tokenizer_spec.h"
 
 namespace skald::internal {
 
 class UnigramModel final : public PieceModel {
  public:
-  // `scores` by id, not more than ids. It, `vocabulary` and `markers` must outlive this; `unk` may be kNoToken.
-  UnigramModel(const ModelVocabulary& vocabulary, std::span<const double> scores, int32_t unk, bool byte_fallback,
-               const Markers& markers)
-      : vocabulary_(vocabulary), scores_(scores), unk_(unk), byte_fallback_(byte_fallback), markers_(markers) {
+  // `scores` by id, not more than ids; those of `options` are not read. It, `vocabulary` and `markers` must outlive
+  // this; `unk` may be kNoToken.
+  UnigramModel(const ModelVocabulary& vocabulary, std::span<const double> scores, int32_t unk,
+               const token_model::Unigram& options, const Markers& markers)
+      : vocabulary_(vocabulary),
+        scores_(scores),
+        unk_(unk),
+        byte_fallback_(options.byte_fallback),
+        longest_first_(options.longest_first),
+        markers_(markers) {
     constexpr double kUnknownPenalty = 10;
     double lowest = 0;
     std::vector<std::pair<std::string_view, int32_t>> texts;
@@ -37,9 +44,9 @@ class UnigramModel final : public PieceModel {
       const auto id = static_cast<int32_t>(i);
       texts.emplace_back(vocabulary.texts[id], id);
     }
-    unknown_score_ = lowest - kUnknownPenalty;
+    unknown_score_ = options.unknown_cost ? -static_cast<double>(*options.unknown_cost) : lowest - kUnknownPenalty;
     trie_ = PrefixTrie(std::move(texts));
-    if (byte_fallback) byte_pieces_ = BytePieces(vocabulary);
+    if (byte_fallback_) byte_pieces_ = BytePieces(vocabulary);
   }
 
   Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces, Author author,
@@ -52,33 +59,29 @@ class UnigramModel final : public PieceModel {
   }
 
  private:
-  // The best way from the start of a piece to a place in it, and its last part.
+  // The best way from the start of a piece to a place in it, and where its last part begins; or where the longest first
+  // part counts, the best way from a place to the end of the piece, and where its first part ends.
   struct Best {
     double score = 0;
-    size_t begin = kNowhere;
+    size_t other = kNowhere;
     bool is_unknown = false;
   };
   static constexpr size_t kNowhere = ~size_t{0};
   struct Room {
     std::vector<Best> best;
-    std::vector<ByteRange> parts;
+    std::vector<ByteRange> parts;  // the last one first
+    std::vector<size_t> letters;   // where they begin
   };
 
   bool MayBe(int32_t id, Author author) const { return author == Author::kTemplate || !IsMarker(markers_, id); }
 
   Result<void> EncodePiece(std::string_view piece, Author author, Room& room, std::vector<int32_t>& ids) const {
-    FindBestPaths(piece, author, room.best);
-    room.parts.clear();
-    bool after_is_unknown = false;
-    for (size_t end = piece.size(); end > 0;) {
-      const Best& best = room.best[end];
-      if (best.is_unknown && after_is_unknown) {
-        room.parts.back().begin = best.begin;  // unknown characters side by side count as one
-      } else {
-        room.parts.push_back({best.begin, end});
-      }
-      after_is_unknown = best.is_unknown;
-      end = best.begin;
+    if (longest_first_) {
+      FindPathsFromEnd(piece, author, room);
+      CollectPartsFromStart(piece.size(), room);
+    } else {
+      FindBestPaths(piece, author, room.best);
+      CollectPartsFromEnd(piece.size(), room);
     }
     for (size_t i = room.parts.size(); i-- > 0;) {
       const std::string_view part = room.parts[i].Of(piece);
@@ -96,6 +99,47 @@ class UnigramModel final : public PieceModel {
     return {};
   }
 
+  static void CollectPartsFromEnd(size_t size, Room& room) {
+    room.parts.clear();
+    bool after_is_unknown = false;
+    for (size_t end = size; end > 0;) {
+      const Best& best = room.best[end];
+      if (best.is_unknown && after_is_unknown) {
+        room.parts.back().begin = best.other;  // unknown characters side by side count as one
+      } else {
+        room.parts.push_back({best.other, end});
+      }
+      after_is_unknown = best.is_unknown;
+      end = best.other;
+    }
+  }
+
+  static void CollectPartsFromStart(size_t size, Room& room) {
+    room.parts.clear();
+    for (size_t begin = 0; begin < size; begin = room.best[begin].other) {
+      room.parts.push_back({begin, room.best[begin].other});
+    }
+    std::reverse(room.parts.begin(), room.parts.end());
+  }
+
+  void FindPathsFromEnd(std::string_view piece, Author author, Room& room) const {
+    room.best.assign(piece.size() + 1, Best());
+    room.letters.clear();
+    for (size_t at = 0; at < piece.size(); at += FirstCodePoint(piece.substr(at)).length) room.letters.push_back(at);
+    for (size_t i = room.letters.size(); i-- > 0;) {
+      const size_t begin = room.letters[i];
+      const size_t after = i + 1 < room.letters.size() ? room.letters[i + 1] : piece.size();
+      Best& here = room.best[begin];
+      here = {room.best[after].score + unknown_score_, after, true};
+      // Longer ones come later, and win where sums are equal.
+      trie_.ForEachPrefix(piece.substr(begin), [&](size_t length, int32_t id) {
+        if (!MayBe(id, author)) return;
+        const double score = room.best[begin + length].score + scores_[static_cast<size_t>(id)];
+        if (score >= here.score) here = {score, begin + length, id == unk_};
+      });
+    }
+  }
+
   void FindBestPaths(std::string_view piece, Author author, std::vector<Best>& best) const {
     best.assign(piece.size() + 1, Best());
     for (size_t begin = 0; begin < piece.size();) {
@@ -104,7 +148,7 @@ class UnigramModel final : public PieceModel {
       bool is_known = false;
       const auto offer = [&](size_t length, double with, bool is_unknown) {
         Best& there = best[begin + length];
-        if (there.begin == kNowhere || with > there.score) there = {with, begin, is_unknown};
+        if (there.other == kNowhere || with > there.score) there = {with, begin, is_unknown};
       };
       trie_.ForEachPrefix(piece.substr(begin), [&](size_t length, int32_t id) {
         if (!MayBe(id, author)) return;
@@ -119,7 +163,7 @@ class UnigramModel final : public PieceModel {
   const ModelVocabulary& vocabulary_;
   std::span<const double> scores_;
   int32_t unk_;
-  bool byte_fallback_;
+  bool byte_fallback_, longest_first_;
   const Markers& markers_;
   double unknown_score_ = 0;
   PrefixTrie trie_;
