@@ -20,7 +20,9 @@
 #include "skald/families/kimi_linear/kimi_linear.h"
 #include "skald/families/lfm2/lfm2.h"
 #include "skald/families/llama/llama.h"
+#include "skald/families/minimax/minimax.h"
 #include "skald/families/nemotron_h/nemotron_h.h"
+#include "skald/families/plamo2/plamo2.h"
 #include "skald/families/qwen3_next/qwen3_next.h"
 #include "skald/families/rwkv6/rwkv6.h"
 #include "skald/families/rwkv7/rwkv7.h"
@@ -339,6 +341,40 @@ struct KeyDecays {
   }
 };
 
+// Sums that decay by heads, a stream that continues with normalised rows; Mamba-2 whose parts are selected, norms with
+// offsets.
+struct HeadDecays {
+  static constexpr std::string_view kName = "head-decays";
+  using Layers = LayerTypes<Attention, LightningAttention, SelectiveMamba2, GatedFeedForward, MixtureOfExperts>;
+  static constexpr ModelSpec Spec() {
+    ModelSpec spec = MiniMaxSpec({.model_dim = 44,
+                                  .vocab_size = 90,
+                                  .attends = {false, true},
+                                  .heads = 3,
+                                  .kv_heads = 1,
+                                  .head_dim = 14,
+                                  .rotary_dim = 10,
+                                  .experts = {.experts = 5, .chosen = 2, .width = 21},
+                                  .of_attention = {.alpha = 1.2f, .beta = 0.9f},
+                                  .of_lightning = {.alpha = 1.3f},
+                                  .of_experts = {.alpha = 1.1f}});
+    const Plamo2Sizes more = {.model_dim = 44,
+                              .feed_forward_dim = 30,
+                              .attends = {false, true},
+                              .heads = 3,
+                              .kv_heads = 1,
+                              .head_dim = 10,
+                              .window = 40,
+                              .mamba_heads = 5,
+                              .state_dim = 6};
+    for (Block block : Plamo2Spec(more).blocks) {
+      block.number += 2;
+      spec.blocks.push_back(block);
+    }
+    return spec;
+  }
+};
+
 // Learned positions, norms within layers, factors of heads, RoPE of neighbours, layers side by side with a norm each,
 // xIELU, a bias of the head.
 struct InnerNorms {
@@ -429,7 +465,7 @@ struct Streams : Gemma3nFamily {
 #define SKALD_SMALL_MODELS                                                                                        \
   AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, SharedExperts, \
       DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, KeyDecays, ParallelLayers,      \
-      InnerNorms, Chunks, Streams, OwnTypes
+      InnerNorms, Chunks, Streams, HeadDecays, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {
