@@ -358,16 +358,17 @@ struct HeadDecays {
                                   .of_attention = {.alpha = 1.2f, .beta = 0.9f},
                                   .of_lightning = {.alpha = 1.3f},
                                   .of_experts = {.alpha = 1.1f}});
-    const Plamo2Sizes more = {.model_dim = 44,
-                              .feed_forward_dim = 30,
-                              .attends = {false, true},
-                              .heads = 3,
-                              .kv_heads = 1,
-                              .head_dim = 10,
-                              .window = 40,
-                              .mamba_heads = 5,
-                              .state_dim = 6};
-    for (Block block : Plamo2Spec(more).blocks) {
+    Plamo2Sizes more = {.model_dim = 44,
+                        .feed_forward_dim = 30,
+                        .attends = {false, true},
+                        .heads = 3,
+                        .kv_heads = 1,
+                        .head_dim = 10,
+                        .window = 40,
+                        .mamba_heads = 5,
+                        .state_dim = 6};
+    const ModelSpec selective = Plamo2Spec(more);
+    for (Block block : selective.blocks) {
       block.number += 2;
       spec.blocks.push_back(block);
     }
