@@ -39,3 +39,24 @@ def test_texts_and_wrong_use(workspace):
         encoder.embed(["a"], workspace, prompt_name="there is none")
     with pytest.raises(TypeError):
         encoder.embed([7], workspace)
+
+
+def test_similarities_and_their_order():
+    rng = np.random.default_rng(38)
+    query, rows = rng.standard_normal(96, np.float32), rng.standard_normal((50, 96), np.float32)
+    rows[7] = rows[31] = query
+    scores = skald.similarities(query, rows)
+    wide = rows.astype(np.float64)
+    wanted = wide @ query / np.linalg.norm(wide, axis=1) / np.linalg.norm(query.astype(np.float64))
+    assert scores.dtype == np.float32 and np.abs(scores - wanted).max() < 1e-6
+    assert list(skald.order_of_scores(scores, 3)[:2]) == [7, 31]
+    codes = np.rint(rows * 20).astype(np.int8)
+    exact = codes.astype(np.int64) @ codes[7]
+    lengths = np.sqrt((codes.astype(np.int64) ** 2).sum(1).astype(np.float64))
+    assert (skald.similarities(codes[7], codes) == (exact / (lengths * lengths[7])).astype(np.float32)).all()
+    bits = np.packbits(rows > 0, axis=1)
+    alike = (np.unpackbits(bits, axis=1) == np.unpackbits(bits[7])).sum(1)
+    assert (skald.similarities(bits[7], bits) == ((2 * alike - 96) / 96).astype(np.float32)).all()
+    assert skald.max_sim(rows[:3], rows[3:9]) == pytest.approx((wide[:3] @ wide[3:9].T).max(1).sum(), abs=1e-4)
+    with pytest.raises(ValueError, match="96 elements does not fit rows of 48"):
+        skald.similarities(query, rows[:, :48].copy())

@@ -7,9 +7,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -17,6 +19,7 @@
 
 #include "bind.h"
 #include "skald/open/encoders/embeddings.h"
+#include "skald/open/encoders/ranking.h"
 #include "skald/open/open_encoder.h"
 #include "state/objects.h"
 #include "values/arrays.h"
@@ -103,10 +106,59 @@ void BindFacts(nb::module_& m) {
       .def_ro("default_prompt", &EncoderFacts::default_prompt, Doc("EncoderFacts::default_prompt"));
 }
 
+// Vectors of the caller's, in memory as they are.
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vectors = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void CheckWidth(size_t query, size_t rows) {
+  if (query == rows) return;
+  throw nb::value_error(
+      ("a query of " + std::to_string(query) + " elements does not fit rows of " + std::to_string(rows)).c_str());
+}
+
+template <class T>
+void BindSimilarities(nb::module_& m) {
+  m.def(
+      "similarities",
+      [](const Vector<T>& query, const Vectors<T>& rows) {
+        CheckWidth(query.size(), rows.shape(1));
+        nb::gil_scoped_release release;
+        auto scores = Take(Similarities(std::span(query.data(), query.size()), std::span(rows.data(), rows.size())));
+        nb::gil_scoped_acquire acquire;
+        return ArrayOf(std::move(scores));
+      },
+      "query"_a, "rows"_a, Doc("Similarities"));
+}
+
+void BindRanking(nb::module_& m) {
+  BindSimilarities<float>(m);
+  BindSimilarities<int8_t>(m);
+  BindSimilarities<uint8_t>(m);
+  m.def(
+      "max_sim",
+      [](const Vectors<float>& query, const Vectors<float>& document) {
+        CheckWidth(query.shape(1), document.shape(1));
+        nb::gil_scoped_release release;
+        return MaxSim(std::span(query.data(), query.size()), std::span(document.data(), document.size()),
+                      query.shape(1));
+      },
+      "query"_a, "document"_a, Doc("MaxSim"));
+  m.def(
+      "order_of_scores",
+      [](const Vector<float>& scores, size_t most) {
+        const std::vector<size_t> order = OrderOfScores(std::span(scores.data(), scores.size()), most);
+        return ArrayOf(std::vector<uint64_t>(order.begin(), order.end()));
+      },
+      "scores"_a, "most"_a = 0, Doc("OrderOfScores"));
+}
+
 }  // namespace
 
 void BindEncoder(nb::module_& m) {
   BindFacts(m);
+  BindRanking(m);
   nb::class_<Encoder>(m, "Encoder",
                       "A model that embeds or ranks texts. Immutable; any number of threads may share it.")
       .def_prop_ro("facts", &Encoder::facts, Doc("Encoder::facts"), nb::rv_policy::copy)
