@@ -150,7 +150,8 @@ void CheckBlocks(const SmallModel& small, DType kv_type, double tolerance, bool 
     CAPTURE(b);
     const std::string block = "block." + std::to_string(b) + ".";
     const bool is_beside = blocks[b].beside_previous || (b + 1 < blocks.size() && blocks[b + 1].beside_previous);
-    for (uint32_t p = 0; !is_beside && !blocks[b].learned_scale && p < kTokens; ++p) {
+    const bool adds = !is_beside && !blocks[b].learned_scale && blocks[b].normed_multiplier == 0.0f;
+    for (uint32_t p = 0; adds && p < kTokens; ++p) {
       std::vector<float> sum = at(StreamBefore(b), p);
       const std::vector<float> added = at(block + "added", p);
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += added[i];

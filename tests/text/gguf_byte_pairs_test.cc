@@ -131,7 +131,7 @@ TEST_CASE("Metadata that make no byte-level tokenizer are refused by name") {
   refuses("pre", "llama-9", ErrorCode::kUnsupported, R"(tokenizer.ggml.pre is "llama-9"; Skald supports only one of)");
   refuses("pre", "", ErrorCode::kUnsupported, "tokenizer.ggml.pre");
   refuses("pre", 3, ErrorCode::kDataLoss, "tokenizer.ggml.pre must be a string");
-  refuses("model", "plamo2", ErrorCode::kUnsupported, R"(tokenizer.ggml.model is "plamo2")");
+  refuses("model", "syllables", ErrorCode::kUnsupported, R"(tokenizer.ggml.model is "syllables")");
   refuses("tokens", nullptr, ErrorCode::kNotFound, "tokenizer.ggml.tokens");
   refuses("merges", nullptr, ErrorCode::kNotFound, "tokenizer.ggml.merges");
   refuses("merges", {"ab"}, ErrorCode::kDataLoss, "strings of two pieces with a space between them");

@@ -225,7 +225,7 @@ TEST_CASE("Metadata without a usable tokenizer are refused by name") {
   };
   CHECK(error_of("pre", "default") == "accepted");
   CHECK(error_of("model", nullptr) == "metadata: tokenizer.ggml.model is missing or null");
-  CHECK(error_of("model", "plamo2").find("tokenizer.ggml.model is \"plamo2\"; Skald supports only \"llama\"") !=
+  CHECK(error_of("model", "syllables").find("tokenizer.ggml.model is \"syllables\"; Skald supports only \"llama\"") !=
         std::string::npos);
   CHECK(error_of("tokens", nullptr) == "metadata: tokenizer.ggml.tokens is missing or null");
   CHECK(error_of("tokens", {2, 1}).find("tokens must be an array of 2 strings, but is an array of 2") !=

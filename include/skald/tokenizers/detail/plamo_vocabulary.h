@@ -46,8 +46,10 @@ class PlamoVocabulary {
     const auto id = static_cast<int32_t>(model_.scores.size());
     const double rounded = std::nearbyint(score * 1e4);
     spec_.vocabulary.Add(text, id);
-    model_.scores.push_back(kind == Kind::kNoText || !(rounded > kLeastScore) ? kNever : rounded);
     const bool is_special = kind == Kind::kControl || (text.starts_with("<|plamo:") && text.ends_with("|>"));
+    // What a user spells like a special token is not one.
+    const bool is_in_texts = !is_special && kind != Kind::kNoText && rounded > kLeastScore;
+    model_.scores.push_back(is_in_texts ? rounded : kNever);
     if (is_special) spec_.added_tokens.push_back({.content = std::string(text), .id = id, .special = true});
   }
 

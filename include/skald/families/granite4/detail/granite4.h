@@ -173,7 +173,11 @@ inline DescribedModel ReadGranite4Gguf(const JsonFields& fields, const GgufTenso
 
 // The architectures all of whose layers attend.
 inline DescribedModel ReadGraniteGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
-  (void)fields.Size("attention.head_count_kv", 1);  // one number
+  const char* const name = "attention.head_count_kv";
+  const nlohmann::json* const heads = fields.Find(name);
+  if (heads != nullptr && heads->is_array() && std::ranges::count(*heads, nlohmann::json(0)) > 0) {
+    fields.WrongValue(name, *heads, "above 0 for each layer");
+  }
   return ReadGranite4Gguf(fields, facts);
 }
 

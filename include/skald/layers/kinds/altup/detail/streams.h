@@ -86,9 +86,9 @@ SKALD_INLINE void AltUpEntry::Run(const Weights& weights, const LayerRun& run) c
     run.ops.MatMul(weights.projections[i - 1], run.input, rows, {}, {run.carried.data + i * d, run.carried.stride});
   }
   internal::ForAltUpRows(run, sizes().count() * d, [&](size_t row) {
-    float* const streams = run.carried.data + row * run.carried.stride;
+    float* const carried = run.carried.data + row * run.carried.stride;
     for (size_t i = 1; i < sizes().count(); ++i) {
-      internal::MakeAsLong(internal::RowAt(run.input, row), streams + i * d, d);
+      internal::MakeAsLong(internal::RowAt(run.input, row), carried + i * d, d);
     }
     std::fill_n(run.output.data + row * run.output.stride, d, 0.0f);
   });
@@ -111,18 +111,18 @@ SKALD_INLINE void AltUpPrediction::Run(const Weights& weights, const LayerRun& r
   internal::AltUpRouter::Route(weights.router, norm, sizes(), run, normed, modalities);
   run.ops.MatMul(weights.coefficients, {modalities, count}, rows, {}, {coefficients, count * count});
   internal::ForAltUpRows(run, count * count * d, [&, sums = normed](size_t row) {
-    float* const streams = run.carried.data + row * run.carried.stride;
+    float* const carried = run.carried.data + row * run.carried.stride;
     float* const changes = run.output.data + row * run.output.stride;
     const float* const of_row = coefficients + row * count * count;
-    std::copy_n(internal::RowAt(run.input, row), d, streams);
+    std::copy_n(internal::RowAt(run.input, row), d, carried);
     for (size_t c = 0; c < d; ++c) {
       float old[kMostAltUpStreams];
-      for (size_t j = 0; j < count; ++j) old[j] = streams[j * d + c];
+      for (size_t j = 0; j < count; ++j) old[j] = carried[j * d + c];
       for (size_t i = 0; i < count; ++i) {
         float sum = of_row[i * count] * old[0];
         for (size_t j = 1; j < count; ++j) sum += of_row[i * count + j] * old[j];
         if (i == 0) changes[c] = sum;
-        streams[i * d + c] = old[i] + sum;
+        carried[i * d + c] = old[i] + sum;
       }
     }
   });
@@ -191,17 +191,17 @@ SKALD_INLINE void AltUpCorrection::Run(const Weights& weights, const LayerRun& r
   internal::AltUpRouter::Route(weights.router, norm, sizes(), run, scratch.normed, scratch.modalities);
   run.ops.MatMul(weights.coefficients, {scratch.modalities, count}, rows, {}, {scratch.coefficients, count});
   internal::ForAltUpRows(run, count * d, [&](size_t row) {
-    float* const streams = run.carried.data + row * run.carried.stride;
+    float* const carried = run.carried.data + row * run.carried.stride;
     float* const output = run.output.data + row * run.output.stride;
     const float* const stream = internal::RowAt(run.input, row);
     for (size_t c = 0; c < d; ++c) {
-      const float innovation = stream[c] - streams[c];
+      const float innovation = stream[c] - carried[c];
       for (size_t i = 0; i < count; ++i) {
         const float factor = scratch.coefficients[row * count + i] + 1.0f;
-        streams[i * d + c] = innovation * factor + streams[i * d + c];
+        carried[i * d + c] = innovation * factor + carried[i * d + c];
       }
-      output[c] = streams[c] - stream[c];
-      first.data[row * d + c] = scaled ? streams[c] * weights.scale[c] : streams[c];
+      output[c] = carried[c] - stream[c];
+      first.data[row * d + c] = scaled ? carried[c] * weights.scale[c] : carried[c];
     }
   });
   run.ops.MatMul(weights.gate, first, rows, {}, gated);
