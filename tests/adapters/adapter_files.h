@@ -48,9 +48,12 @@ struct PartPlace {
   size_t begin, rows;
   size_t paired = 0;  // the first rows of a head, in which RoPE turns neighbours; 0: not so
   size_t head_dim = 0;
+  size_t units = 0,
+         of_unit = 0;  // not 0: of so many heads the tensor has these rows of all parts, one head after the other
 
   // Where in the tensor a row of the part is: RoPE turns rows of the part that are half of these apart.
   size_t RowOf(size_t row) const {
+    if (units > 0) return row / (rows / units) * of_unit + begin / units + row % (rows / units);
     const size_t in_head = paired == 0 ? 0 : row % head_dim, half = paired / 2;
     if (in_head >= paired) return begin + row;
     return begin + row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
@@ -73,7 +76,14 @@ void ForEachAdaptable(const ParameterList& list, Visit visit) {
       for (const PartPlace& other : places) {
         if (!interleaved && other.tensor == place.tensor) place.begin += other.rows;
       }
+      if (layout.by_units) place.units = part.rows.units;
       places.push_back(std::move(place));
+    }
+    for (PartPlace& place : places) {
+      if (place.units == 0) continue;
+      for (const PartPlace& other : places) {
+        if (other.tensor == place.tensor) place.of_unit += other.rows / place.units;
+      }
     }
     visit(*matrix, places);
   }

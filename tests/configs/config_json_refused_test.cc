@@ -48,7 +48,7 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
        "nemotron_h, falcon_h1, gemma4_text, gpt_oss, rwkv7, deepseek_v3, glm4_moe_lite, glm4_moe, glm4, "
        "ernie4_5, ernie4_5_moe, cohere, cohere2, starcoder2, stablelm, minimax_m2, dots1, hunyuan_v1_dense, "
        "hunyuan_v1_moe, mistral4, phi, gpt_neox, falcon, bailing_moe, internlm2, jamba, kimi_linear, "
-       "rwkv6, gemma3n_text"},
+       "rwkv6, gpt2, phimoe, apertus, bitnet, smallthinker, llama4_text, gemma3n_text, minimax"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
       {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss, "text_config must be an object"},
       {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma5_text"}})", ErrorCode::kUnsupported,

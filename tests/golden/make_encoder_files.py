@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 ARCHITECTURES = {
     "modernbert": gguf.MODEL_ARCH.MODERN_BERT, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT,
     "jina_bert": gguf.MODEL_ARCH.JINA_BERT_V2, "gemma3_text": gguf.MODEL_ARCH.GEMMA_EMBEDDING,
-    "t5_relu": gguf.MODEL_ARCH.T5ENCODER, "jina_v3": gguf.MODEL_ARCH.JINA_BERT_V3,
+    "t5_relu": gguf.MODEL_ARCH.T5ENCODER, "jina_embeddings_v3": gguf.MODEL_ARCH.JINA_BERT_V3,
 }
 POOLING = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS}
 
@@ -65,7 +65,7 @@ def describe(writer, family, config):
     writer.add_causal_attention(False)
     if family == "jina_bert":
         return
-    base = {"jina_v3": 20000.0, "nomic_bert": 1000.0, "modernbert": 160000.0}[family]
+    base = {"jina_embeddings_v3": 20000.0, "nomic_bert": 1000.0, "modernbert": 160000.0}[family]
     writer.add_rope_freq_base(base)
     writer.add_rope_dimension_count(config["hidden_size"] // config["num_attention_heads"])
     if family == "modernbert":

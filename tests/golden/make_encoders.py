@@ -65,7 +65,7 @@ FAMILIES = {
     "jina_bert": (dict(SMALL, type_vocab_size=2), "JinaBert", [Pooling(32, MEAN), Normalize()]),
     # Of jina-embeddings-v2-base-code.
     "jina_bert_code": (dict(SMALL, type_vocab_size=2), "JinaCode", [Pooling(32, MEAN), Normalize()]),
-    "jina_v3": (dict(SMALL, type_vocab_size=1, pad_token_id=1), "JinaV3", [Pooling(32, MEAN), Normalize()]),
+    "jina_embeddings_v3": (dict(SMALL, type_vocab_size=1, pad_token_id=1), "JinaV3", [Pooling(32, MEAN), Normalize()]),
     "nomic_moe": (dict(SMALL, type_vocab_size=1, num_hidden_layers=3), "NomicMoe", [Pooling(32, MEAN), Normalize()]),
     # GTE as its authors stretch it.
     "new_ntk": (dict(SMALL, type_vocab_size=1, rope_parameters=dict(rope_type="default", rope_theta=5000.0)), None,
@@ -407,7 +407,7 @@ def record(folder, family, sizes, kind, modules):
             tensors[f"{i}.types"] = types[0]
         for name, values in computed(model, modules, ids, types).items():
             tensors[f"{i}.{name}"] = values.contiguous()
-        for task, name in enumerate(TASKS if family == "jina_v3" else ()):
+        for task, name in enumerate(TASKS if family == "jina_embeddings_v3" else ()):
             tensors[f"{i}.{name}"] = computed(model.of_task(task), modules, ids, types)["embedding"].contiguous()
         if heads is not None:
             for name, values in of_tokens(heads, ids[0], tensors[f"{i}.hidden"]).items():

@@ -103,7 +103,7 @@ TEST_CASE("encoders embed as the originals do, and alone as together") {
   CheckEmbeddings("distilbert", EncoderKind::kEncoder);
   CheckEmbeddings("t5_relu", EncoderKind::kEncoder);
   CheckEmbeddings("jina_bert_code", EncoderKind::kEncoder);
-  CheckEmbeddings("jina_v3", EncoderKind::kEncoder);
+  CheckEmbeddings("jina_embeddings_v3", EncoderKind::kEncoder);
   CheckEmbeddings("nomic_moe", EncoderKind::kEncoder);
   CheckEmbeddings("new_ntk", EncoderKind::kEncoder);
   CheckEmbeddings("bge_m3", EncoderKind::kEncoder);
@@ -136,7 +136,7 @@ TEST_CASE("rerankers score as the originals do") {
 }
 
 TEST_CASE("adapters for tasks are chosen by name") {
-  const Golden golden("jina_v3");
+  const Golden golden("jina_embeddings_v3");
   const Encoder encoder = golden.Open();
   Workspace workspace = Threads(2);
   const std::vector<std::string> tasks = {"retrieval.query", "retrieval.passage", "text-matching"};
@@ -286,7 +286,7 @@ TEST_CASE("a GGUF file gives the bits of the folder that it was made of") {
 }
 
 TEST_CASE("GGUF files, as llama.cpp's package writes them, embed as the originals do") {
-  for (const char* const family : {"modernbert", "nomic_bert", "jina_bert", "jina_v3", "gemma3_text", "t5_relu"}) {
+  for (const char* const family : {"modernbert", "nomic_bert", "jina_bert", "jina_embeddings_v3", "gemma3_text", "t5_relu"}) {
     CAPTURE(family);
     const Golden golden(family);
     const auto encoder = OpenEncoder(golden.folder / "model.gguf", {.weight_type = DType::kF32, .has_text = false});
