@@ -178,7 +178,7 @@ class Gguf(TestCase):
             self.assertIn(" of 8192, ", self.run_skald("generate", "--model", path, "--prompt", "x", "-n", 1)[1])
 
     def test_tokenizers_that_are_none(self):
-        for values, pattern in (({"tokenizer.ggml.model": "plamo2"}, '.*tokenizer.ggml.model is "plamo2"'),
+        for values, pattern in (({"tokenizer.ggml.model": "syllables"}, '.*tokenizer.ggml.model is "syllables"'),
                                 ({"tokenizer.ggml.scores": None}, ".*tokenizer.ggml.scores is missing")):
             path = self.changed(values)
             self.refused(1, rf".*changed.gguf: metadata: {pattern}", "generate", "--model", path, "--prompt", "x")

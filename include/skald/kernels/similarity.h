@@ -18,10 +18,13 @@ namespace skald {
 /// Each function is documented at its arguments (similarity_args.h).
 template <int64_t kTargets = HWY_TARGETS>
 struct SimilarityKernels {
+  /// Dot products of floats.
   static void Dots(const DotArgs& args);
 
+  /// Dot products of int8 codes.
   static void CodeDots(const CodeDotArgs& args);
 
+  /// Numbers of bits that differ.
   static void BitDistances(const BitDistanceArgs& args);
 };
 

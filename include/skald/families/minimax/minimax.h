@@ -25,7 +25,7 @@ namespace skald {
 
 /// The factors of a layer's normalised rows (alpha) and of its outputs (beta), whose sum is its result.
 struct MiniMaxResidual {
-  float alpha = 1.0f, beta = 1.0f;
+  float alpha = 1.0f, beta = 1.0f;  ///< of the rows, of the outputs
 };
 
 /// The sizes that models of the family differ in.
@@ -37,9 +37,9 @@ struct MiniMaxSizes {
   int head_dim = 0;
   int rotary_dim = 0;  ///< elements of attention's heads that RoPE turns
   RopeSpec rope = {.base = 1000000.0};
-  MixtureOfExperts experts = {};
-  float norm_epsilon = 1e-5f;  ///< of all norms but those within lightning attention
-  MiniMaxResidual of_attention = {}, of_lightning = {}, of_experts = {};
+  MixtureOfExperts experts = {};  ///< of each layer
+  float norm_epsilon = 1e-5f;     ///< of all norms but those within lightning attention
+  MiniMaxResidual of_attention = {}, of_lightning = {}, of_experts = {};  ///< by the type of layer
   bool tied_embeddings = false;
 };
 

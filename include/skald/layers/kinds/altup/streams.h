@@ -116,7 +116,7 @@ struct AltUpPrediction {
   constexpr int InputDim() const { return width; }
 
   struct Weights {
-    internal::AltUpRouter::Weights router;
+    internal::AltUpRouter::Weights router;  ///< whose tanh weighs the coefficients
     Matrix coefficients;  ///< [streams * streams, streams], always F32: of each predicted stream those of all streams
   };
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
@@ -216,12 +216,12 @@ struct AltUpCorrection {
   constexpr int PerLayerDim() const { return per_layer_dim; }
 
   struct Weights {
-    internal::AltUpRouter::Weights router;
-    Matrix coefficients;         ///< [streams, streams], always F32
-    std::vector<float> scale;    ///< [width], or empty
-    Matrix gate;                 ///< [per_layer_dim, width]
-    Matrix projection;           ///< [width, per_layer_dim]
-    RmsNorm::Weights post_norm;  ///< [width]
+    internal::AltUpRouter::Weights router;  ///< whose tanh weighs the coefficients
+    Matrix coefficients;                    ///< [streams, streams], always F32
+    std::vector<float> scale;               ///< [width], or empty
+    Matrix gate;                            ///< [per_layer_dim, width]
+    Matrix projection;                      ///< [width, per_layer_dim]
+    RmsNorm::Weights post_norm;             ///< [width]
   };
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
