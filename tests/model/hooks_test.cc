@@ -276,7 +276,10 @@ SKALD_LAW("a change at any place changes its own sequence, from its position on,
     const auto steer = [](const HookRows& rows) {
       for (size_t i = 0; i < rows.rows(); ++i) {
         if (rows.sequences[i] != 1 || rows.positions[i] != kPosition) continue;
-        rows.row(i)[rows.place.part_cols == 0 ? kPosition : 0] += 5.0f;  // of probabilities that of itself
+        const std::span<float> row = rows.row(i);
+        if (rows.place.part_cols == 0) row[kPosition] += 5.0f;  // of probabilities that of itself
+        // Of others each a little: most gates of a layer may be closed.
+        for (size_t j = 0; rows.place.part_cols > 0 && j < row.size(); ++j) row[j] += 5.0f / static_cast<float>(1 + j);
       }
     };
     const auto steered = pair.Run(model, {.pass_tokens = kPass, .hooks = {{place.name, steer}}});
