@@ -286,7 +286,8 @@ TEST_CASE("a GGUF file gives the bits of the folder that it was made of") {
 }
 
 TEST_CASE("GGUF files, as llama.cpp's package writes them, embed as the originals do") {
-  for (const char* const family : {"modernbert", "nomic_bert", "jina_bert", "jina_embeddings_v3", "gemma3_text", "t5_relu"}) {
+  for (const char* const family :
+       {"modernbert", "nomic_bert", "jina_bert", "jina_embeddings_v3", "gemma3_text", "t5_relu"}) {
     CAPTURE(family);
     const Golden golden(family);
     const auto encoder = OpenEncoder(golden.folder / "model.gguf", {.weight_type = DType::kF32, .has_text = false});

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -35,10 +34,11 @@ inline bool ReadsOtherCache(const ModelSpec& spec) {
 
 // The last layer of a cache that keeps keys and values of the group's form.
 inline std::optional<LayerSlot> FindLayerLike(const CacheLayout& layout, const CacheGroup& group) {
-  for (const LayerSlot& slot : std::views::reverse(layout.layers())) {
-    CacheGroup one = layout.groups()[slot.group];
+  const std::span<const LayerSlot> layers = layout.layers();
+  for (size_t i = layers.size(); i > 0; --i) {
+    CacheGroup one = layout.groups()[layers[i - 1].group];
     one.layers = group.layers, one.rope = group.rope;  // long contexts may have another one
-    if (one == group) return slot;
+    if (one == group) return layers[i - 1];
   }
   return std::nullopt;
 }

@@ -47,7 +47,7 @@ class PlamoVocabulary {
     const double rounded = std::nearbyint(score * 1e4);
     spec_.vocabulary.Add(text, id);
     const bool is_special = kind == Kind::kControl || (text.starts_with("<|plamo:") && text.ends_with("|>"));
-    // What a user spells like a special token is not one.
+    // No text becomes a special token, whatever a user spells.
     const bool is_in_texts = !is_special && kind != Kind::kNoText && rounded > kLeastScore;
     model_.scores.push_back(is_in_texts ? rounded : kNever);
     if (is_special) spec_.added_tokens.push_back({.content = std::string(text), .id = id, .special = true});

@@ -110,7 +110,7 @@ SKALD_INLINE void AltUpPrediction::Run(const Weights& weights, const LayerRun& r
   const auto [normed, modalities, coefficients] = run.scratch.As<Pieces>();
   internal::AltUpRouter::Route(weights.router, norm, sizes(), run, normed, modalities);
   run.ops.MatMul(weights.coefficients, {modalities, count}, rows, {}, {coefficients, count * count});
-  internal::ForAltUpRows(run, count * count * d, [&, sums = normed, factors = coefficients](size_t row) {
+  internal::ForAltUpRows(run, count * count * d, [&, factors = coefficients](size_t row) {
     float* const carried = run.carried.data + row * run.carried.stride;
     float* const changes = run.output.data + row * run.output.stride;
     const float* const of_row = factors + row * count * count;
