@@ -13,6 +13,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "skald/base/json/detail/json_fields.h"
@@ -25,6 +26,7 @@
 #include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/detail/sliding_layers.h"
 #include "skald/layers/kinds/altup/streams.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/model_spec.h"
@@ -38,18 +40,7 @@ inline constexpr int kMaxAltUp = 8;  // streams; beyond every model there is
 inline LayerFlags Gemma3nSlidingLayers(const JsonFields& fields, size_t count) {
   LayerFlags slides;
   for (size_t i = 0; i < count; ++i) slides.push_back((i + 1) % 5 != 0);
-  const nlohmann::json* const types = fields.Find("layer_types");
-  if (types == nullptr) return slides;
-  if (!types->is_array() || types->size() != count) {
-    fields.WrongValue("layer_types", *types, "an array of num_hidden_layers names");
-    return slides;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    slides[i] = (*types)[i] == nlohmann::json("sliding_attention");
-    if (slides[i] || (*types)[i] == nlohmann::json("full_attention")) continue;
-    fields.Unsupported("layer_types", (*types)[i], R"("full_attention" and "sliding_attention")");
-  }
-  return slides;
+  return ReadSlidingLayers(fields, std::move(slides));
 }
 
 // Returns which part of its gates each layer cuts, as the deviation from their mean: 95 of 100 in the first ten layers

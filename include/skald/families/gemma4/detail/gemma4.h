@@ -20,23 +20,13 @@
 #include "skald/families/gemma4/gemma4.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/detail/sliding_layers.h"
 
 namespace skald::internal {
 
 // Returns which layers slide: all but each sixth where "layer_types" does not say, and never the last one.
 inline LayerFlags Gemma4SlidingLayers(const JsonFields& fields, size_t count) {
-  const nlohmann::json* const types = fields.Find("layer_types");
-  LayerFlags slides = Gemma4Slides(static_cast<int>(count), 6);
-  if (types == nullptr) return slides;
-  if (!types->is_array() || types->size() != count) {
-    fields.WrongValue("layer_types", *types, "an array of num_hidden_layers names");
-    return slides;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    slides[i] = (*types)[i] == nlohmann::json("sliding_attention");
-    if (slides[i] || (*types)[i] == nlohmann::json("full_attention")) continue;
-    fields.Unsupported("layer_types", (*types)[i], R"("full_attention" and "sliding_attention")");
-  }
+  LayerFlags slides = ReadSlidingLayers(fields, Gemma4Slides(static_cast<int>(count), 6));
   slides.back() = false;
   return slides;
 }

@@ -18,24 +18,13 @@
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/detail/sliding_layers.h"
 
 namespace skald::internal {
 
 // Returns which layers slide: each second one where "layer_types" does not say.
 inline LayerFlags GptOssSlidingLayers(const JsonFields& fields, size_t count) {
-  const nlohmann::json* const types = fields.Find("layer_types");
-  LayerFlags slides = GptOssSlides(static_cast<int>(count));
-  if (types == nullptr) return slides;
-  if (!types->is_array() || types->size() != count) {
-    fields.WrongValue("layer_types", *types, "an array of num_hidden_layers names");
-    return slides;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    slides[i] = (*types)[i] == nlohmann::json("sliding_attention");
-    if (slides[i] || (*types)[i] == nlohmann::json("full_attention")) continue;
-    fields.Unsupported("layer_types", (*types)[i], R"("full_attention" and "sliding_attention")");
-  }
-  return slides;
+  return ReadSlidingLayers(fields, GptOssSlides(static_cast<int>(count)));
 }
 
 inline DescribedModel ReadGptOss(const JsonFields& fields) {
