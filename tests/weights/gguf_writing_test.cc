@@ -196,6 +196,47 @@ TEST_CASE("what cannot be written is named, and the file that was there stays") 
   CHECK(error_of(with_value(std::nanf(""), "Q4_K")).find("Q4_K cannot hold") != std::string::npos);
 }
 
+// Two experts of NVFP4 with a factor each, how activations are rounded, and a matrix with one factor.
+std::string FactorsImage(const std::string& blocks) {
+  std::vector<NewGgufTensor> tensors;
+  tensors.push_back({"blk.0.ffn_up_exps.weight", 40, {2, 1, 64}, blocks + blocks});
+  tensors.push_back({"blk.0.ffn_up_exps.scale", 0, {2}, testing::BytesOf(std::vector<float>{0.25f, 3.0f})});
+  tensors.push_back({"blk.0.ffn_up_exps.input_scale", 0, {1}, testing::BytesOf(std::vector<float>{5.0f})});
+  tensors.push_back({"blk.0.ffn_up.weight", 40, {2, 64}, blocks + blocks});
+  tensors.push_back({"blk.0.ffn_up.scale", 0, {1}, testing::BytesOf(std::vector<float>{0.5f})});
+  return GgufImage(GgufValues(), tensors);
+}
+
+TEST_CASE("Factors of NVFP4 are multiplied into weights that become another type, and kept beside others") {
+  std::string blocks;
+  for (int i = 0; i < 36; ++i) blocks.push_back(static_cast<char>(i < 4 ? 60 + i : 7 * i));
+  const Files files(FactorsImage(blocks));
+  const auto file = GgufFile::Open(files.source);
+  REQUIRE(file);
+  const GgufType& type = *FindGgufTypeByName("NVFP4");
+  const std::span<const std::byte> block = std::as_bytes(std::span(blocks));
+  const std::vector<float> plain = Decoded(type, {block.begin(), block.end()}, 64);
+  ThreadPool pool(1);
+  GgufDraft draft = *DraftOf(*file);
+  draft.tensors[0].type = FindGgufTypeByName("F32");
+  REQUIRE(WriteGguf(files.target, draft, ExecutorRef(pool)));
+  const auto written = GgufFile::Open(files.target);
+  REQUIRE(written);
+  REQUIRE(written->size() == 3);
+  CHECK((*written)[1].name == "blk.0.ffn_up.weight");
+  CHECK((*written)[1].dtype_name == "NVFP4");
+  CHECK((*written)[2].name == "blk.0.ffn_up.scale");
+  for (size_t row = 0; row < 2; ++row) {
+    std::vector<float> values(64), expected = plain;
+    internal::ReadRow((*written)[0], row, values);
+    for (float& value : expected) value *= row == 0 ? 0.25f : 3.0f;
+    CHECK(values == expected);
+  }
+  draft.tensors[3].type = FindGgufTypeByName("F32");
+  REQUIRE(WriteGguf(files.target, draft, ExecutorRef(pool)));
+  CHECK(GgufFile::Open(files.target)->size() == 2);
+}
+
 // The tensors of a Llama of that many layers, with an output head.
 GgufDraft LlamaOf(uint32_t layers, uint32_t heads, uint32_t kv_heads, uint64_t cols, bool has_head, uint32_t experts) {
   GgufDraft draft;

@@ -67,7 +67,7 @@ Result<void> Weigh(const std::filesystem::path& path, GgufDraft& draft) {
 
 void PrintSummary(const std::filesystem::path& path, const GgufDraft& draft) {
   std::map<std::string_view, uint64_t> tensors;
-  for (const DraftTensor& tensor : draft.tensors) ++tensors[tensor.type->name];
+  for (const DraftTensor* const tensor : draft.Written()) ++tensors[tensor->type->name];
   std::error_code ignored;
   std::cout << Printable(path.native()) << ": " << std::filesystem::file_size(path, ignored) << " bytes, tensors:";
   for (const auto& [type, count] : tensors) std::cout << ' ' << count << ' ' << type;

@@ -64,7 +64,7 @@ class Checkpoint {
 
   void SortByName();
 
-  /// Gives tensors of NVFP4 in a GGUF file the factors that other tensors hold, and takes these out.
+  /// Takes out the tensors of a GGUF file that hold factors of others.
   void TakeFactors();
 
   /// Names weights that have adapters beside them (kParametrised).

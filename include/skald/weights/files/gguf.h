@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,15 @@ struct GgufContents {
 namespace internal {
 
 GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& cursor);
+
+/// The names of tensors that belong to a weight of NVFP4.
+struct FactorNames {
+  std::string factors;      ///< of its numbers: one, or one for each matrix
+  std::string activations;  ///< how the original rounds what is multiplied by it
+};
+
+/// Those of a tensor; nothing if it is no weight of NVFP4.
+std::optional<FactorNames> FactorNamesOf(const TensorView& tensor);
 
 }  // namespace internal
 
@@ -95,6 +105,9 @@ class GgufFile {
   GgufMetadata metadata_;
   /// Adds arrays of metadata that hold a parameter of each layer, as tensors of the layers.
   void AddLayerNumbers();
+
+  /// Gives tensors of NVFP4 the factors that other tensors hold.
+  void FindFactors();
 
   std::vector<TensorView> tensors_;      ///< of the parts, and numbers of layers
   std::deque<std::string> added_names_;  ///< of the latter

@@ -57,6 +57,9 @@ struct DraftTensor {
   /// How much squared errors in each column count, positive numbers: [cols], or for a stack of matrices [shape.front(),
   /// cols]. Empty: alike.
   std::vector<float> importance = {};
+  /// The tensor that this one belongs to. It is written only if that one is written unchanged: otherwise its numbers
+  /// are in it already. Empty: none.
+  std::string only_with = {};
 
   /// Of a row.
   uint64_t cols() const { return shape.back(); }
@@ -73,6 +76,9 @@ struct GgufDraft {
   const GgufEntry* Find(std::string_view name) const;
   /// Replaces the entry of the same name, or appends.
   void Set(GgufEntry entry);
+  /// The tensors that the file will have: all but those that belong to others which are changed (`only_with`). They
+  /// point into the draft.
+  std::vector<const DraftTensor*> Written() const;
 };
 
 /// Returns the draft of a file that is equal to `file`, in one part.
@@ -80,7 +86,7 @@ Result<GgufDraft> DraftOf(const GgufFile& file);
 
 namespace internal {
 
-/// Fills in row `row` of a tensor, floats or groups, as floats.
+/// Fills in row `row` of a tensor, floats or groups, as floats, multiplied by its factor if it has one.
 void ReadRow(const TensorView& tensor, uint64_t row, std::span<float> values);
 
 }  // namespace internal

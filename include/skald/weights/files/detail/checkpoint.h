@@ -64,17 +64,11 @@ SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::unique_ptr<
 
 SKALD_INLINE void Checkpoint::TakeFactors() {
   std::vector<std::string> taken;
-  for (TensorView& tensor : tensors_) {
-    constexpr std::string_view kWeight = "weight";
-    if (tensor.dtype_name != "NVFP4" || !tensor.name.ends_with(kWeight)) continue;
-    const std::string_view module = tensor.name.substr(0, tensor.name.size() - kWeight.size());
-    // How the original rounds activations.
-    taken.push_back(Concat({module, "input_scale"}));
-    const TensorView* const factors = Find(taken.emplace_back(Concat({module, "scale"})));
-    const uint64_t matrices = tensor.shape.size() > 2 ? tensor.shape.front() : 1;
-    const bool fits = factors != nullptr && factors->dtype == DType::kF32 &&
-                      (factors->bytes.size() == sizeof(float) || factors->bytes.size() == matrices * sizeof(float));
-    fits ? void(tensor.factors = factors->bytes) : taken.pop_back();
+  for (const TensorView& tensor : tensors_) {
+    const auto names = internal::FactorNamesOf(tensor);
+    if (!names) continue;
+    taken.push_back(names->activations);
+    if (!tensor.factors.empty()) taken.push_back(names->factors);
   }
   std::ranges::sort(taken);
   std::erase_if(tensors_, [&](const TensorView& tensor) { return std::ranges::binary_search(taken, tensor.name); });

@@ -11,6 +11,7 @@
 #include <bit>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -150,6 +151,13 @@ SKALD_INLINE GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor&
   return contents;
 }
 
+SKALD_INLINE std::optional<FactorNames> FactorNamesOf(const TensorView& tensor) {
+  constexpr std::string_view kWeight = "weight";
+  if (tensor.dtype_name != "NVFP4" || !tensor.name.ends_with(kWeight)) return std::nullopt;
+  const std::string_view module = tensor.name.substr(0, tensor.name.size() - kWeight.size());
+  return FactorNames{Concat({module, "scale"}), Concat({module, "input_scale"})};
+}
+
 }  // namespace internal
 
 SKALD_INLINE bool IsGguf(std::span<const std::byte> image) noexcept {
@@ -258,6 +266,20 @@ SKALD_INLINE GgufFile::GgufFile(std::vector<GgufPart> parts, GgufMetadata metada
     }
   }
   AddLayerNumbers();
+  FindFactors();
+}
+
+SKALD_INLINE void GgufFile::FindFactors() {
+  std::map<std::string_view, const TensorView*> by_name;
+  for (const TensorView& tensor : tensors_) by_name.emplace(tensor.name, &tensor);
+  for (TensorView& tensor : tensors_) {
+    const auto names = internal::FactorNamesOf(tensor);
+    const auto found = names ? by_name.find(names->factors) : by_name.end();
+    if (found == by_name.end() || found->second->dtype != DType::kF32) continue;
+    const std::span<const std::byte> bytes = found->second->bytes;
+    const uint64_t matrices = tensor.shape.size() > 2 ? tensor.shape.front() : 1;
+    if (bytes.size() == sizeof(float) || bytes.size() == matrices * sizeof(float)) tensor.factors = bytes;
+  }
 }
 
 SKALD_INLINE void GgufFile::AddLayerNumbers() {

@@ -10,6 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "skald/base/files/path_text.h"
@@ -42,15 +46,37 @@ GgufEntry ArrayEntry(std::string_view name, GgufValueType type, std::span<const 
   return {std::string(name), GgufValueType::kArray, std::move(bytes)};
 }
 
+// The factor of the matrix that a row is in.
+inline float FactorOfRow(const TensorView& tensor, uint64_t row) {
+  if (tensor.factors.size() <= sizeof(float)) return FactorOf(tensor);
+  float factor;
+  const uint64_t rows = tensor.shape[tensor.shape.size() - 2];
+  std::memcpy(&factor, tensor.factors.data() + row / rows * sizeof(factor), sizeof(factor));
+  return factor;
+}
+
 SKALD_INLINE void ReadRow(const TensorView& tensor, uint64_t row, std::span<float> values) {
   const PackSource source{tensor.bytes.data(), tensor.dtype.value_or(DType::kF32), 1, tensor.format};
+  const float factor = FactorOfRow(tensor, row);
   const PackRow from{source.bytes + row * RowBytes(source, values.size()), source.dtype, source.format};
   for (size_t begin = 0; begin < values.size(); begin += kTile) {
     float tile[kTile];
     const size_t count = std::min(kTile, values.size() - begin);
     ReadTile(from, begin, count, tile);
-    std::copy_n(tile, count, values.data() + begin);
+    std::transform(tile, tile + count, values.data() + begin, [factor](float value) { return value * factor; });
   }
+}
+
+// The tensors that belong to others, by names, with the names of these.
+inline std::map<std::string, std::string_view, std::less<>> FactorsIn(const GgufFile& file) {
+  std::map<std::string, std::string_view, std::less<>> found;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const auto names = FactorNamesOf(file[i]);
+    if (!names) continue;
+    found.emplace(names->activations, file[i].name);
+    if (!file[i].factors.empty()) found.emplace(names->factors, file[i].name);
+  }
+  return found;
 }
 
 // Copies the metadata of a file as they are, but for what says that it is a part of several.
@@ -133,16 +159,30 @@ SKALD_INLINE void GgufDraft::Set(GgufEntry entry) {
   }
 }
 
+SKALD_INLINE std::vector<const DraftTensor*> GgufDraft::Written() const {
+  std::set<std::string_view> changed;
+  for (const DraftTensor& tensor : tensors) {
+    if (tensor.type != tensor.stored) changed.insert(tensor.name);
+  }
+  std::vector<const DraftTensor*> written;
+  for (const DraftTensor& tensor : tensors) {
+    if (!changed.contains(tensor.only_with)) written.push_back(&tensor);
+  }
+  return written;
+}
+
 SKALD_INLINE Result<GgufDraft> DraftOf(const GgufFile& file) {
   const std::string shown = PathText(file.parts().front().path);
   return NoThrow(shown, [&]() -> Result<GgufDraft> {
     GgufDraft draft{internal::EntriesOf(file.parts().front().map.bytes()), {}};
+    const auto factors = internal::FactorsIn(file);
     size_t index = 0;
     for (const GgufPart& part : file.parts()) {
       for (const GgufTensor& tensor : part.tensors) {
         const TensorView& view = file[index++];
         DraftTensor& drafted = draft.tensors.emplace_back(
             DraftTensor{tensor.name, tensor.shape, tensor.type, {}, tensor.type, view.bytes});
+        if (const auto owner = factors.find(tensor.name); owner != factors.end()) drafted.only_with = owner->second;
         if (!view.dtype && view.format == nullptr) continue;
         drafted.read_row = [&view](uint64_t row, std::span<float> values) { internal::ReadRow(view, row, values); };
       }

@@ -37,17 +37,17 @@ inline uint64_t DraftBytes(const DraftTensor& tensor) {
 inline uint64_t AlignedGguf(uint64_t offset) { return (offset + kGgufAlignment - 1) / kGgufAlignment * kGgufAlignment; }
 
 // Header, metadata and list of tensors, padded.
-inline std::string GgufHead(const GgufDraft& draft) {
+inline std::string GgufHead(const std::vector<GgufEntry>& entries, const std::vector<const DraftTensor*>& tensors) {
   std::string head = "GGUF";
-  head += BytesOfValue(uint32_t{3}) + BytesOfValue(uint64_t{draft.tensors.size()});
-  head += BytesOfValue(uint64_t{draft.entries.size()});
-  for (const GgufEntry& entry : draft.entries) head += BytesOfText(entry.name) + BytesOfValue(entry.type) + entry.bytes;
+  head += BytesOfValue(uint32_t{3}) + BytesOfValue(uint64_t{tensors.size()});
+  head += BytesOfValue(uint64_t{entries.size()});
+  for (const GgufEntry& entry : entries) head += BytesOfText(entry.name) + BytesOfValue(entry.type) + entry.bytes;
   uint64_t offset = 0;
-  for (const DraftTensor& tensor : draft.tensors) {
-    head += BytesOfText(tensor.name) + BytesOfValue(static_cast<uint32_t>(tensor.shape.size()));
-    for (size_t i = tensor.shape.size(); i-- > 0;) head += BytesOfValue(uint64_t{tensor.shape[i]});
-    head += BytesOfValue(tensor.type->id) + BytesOfValue(offset);
-    offset = AlignedGguf(offset + DraftBytes(tensor));
+  for (const DraftTensor* const tensor : tensors) {
+    head += BytesOfText(tensor->name) + BytesOfValue(static_cast<uint32_t>(tensor->shape.size()));
+    for (size_t i = tensor->shape.size(); i-- > 0;) head += BytesOfValue(uint64_t{tensor->shape[i]});
+    head += BytesOfValue(tensor->type->id) + BytesOfValue(offset);
+    offset = AlignedGguf(offset + DraftBytes(*tensor));
   }
   head.resize(static_cast<size_t>(AlignedGguf(head.size())));
   return head;
@@ -134,18 +134,19 @@ SKALD_INLINE Result<void> WriteGguf(const std::filesystem::path& path, const Ggu
                                     const std::function<void(const WriteProgress&)>& progress) {
   return NoThrow(PathText(path), [&]() -> Result<void> {
     uint64_t total = 0, done = 0;
-    for (const DraftTensor& tensor : draft.tensors) {
-      SKALD_TRY(internal::CheckDraft(tensor));
-      total += internal::DraftBytes(tensor);
+    const std::vector<const DraftTensor*> tensors = draft.Written();
+    for (const DraftTensor* const tensor : tensors) {
+      SKALD_TRY(internal::CheckDraft(*tensor));
+      total += internal::DraftBytes(*tensor);
     }
     auto sink = FileSink::Create(path, 0644);  // weights are not secret
     if (!sink) return Failure(sink.error());
-    const std::string head = internal::GgufHead(draft);
+    const std::string head = internal::GgufHead(draft.entries, tensors);
     SKALD_TRY(sink->Write(std::as_bytes(std::span(head))));
-    for (const DraftTensor& tensor : draft.tensors) {
-      SKALD_TRY(internal::WriteTensor(tensor, executor, *sink, [&](uint64_t bytes) {
+    for (const DraftTensor* const tensor : tensors) {
+      SKALD_TRY(internal::WriteTensor(*tensor, executor, *sink, [&](uint64_t bytes) {
         done += bytes;
-        if (progress) progress({tensor.name, done, total});
+        if (progress) progress({tensor->name, done, total});
       }));
     }
     return sink->Commit();
