@@ -17,6 +17,7 @@
 #include "skald/weights/files/safetensors.h"
 #include "tests/adapters/adapter_files.h"
 #include "tests/support/compare_logits.h"
+#include "tests/support/golden_folders.h"
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
@@ -105,13 +106,12 @@ size_t CheckMerged(const std::filesystem::path& original) {
 
 TEST_CASE("an adapter for each family's checkpoint gives what the merged checkpoint gives") {
   size_t checkpoints = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(GoldenPath(""))) {
-    if (!std::filesystem::exists(entry.path() / "model.safetensors")) continue;
-    CAPTURE(entry.path().filename().string());
-    CHECK(CheckMerged(entry.path()) >= 4);
+  for (const std::string& folder : GoldenFolders()) {
+    CAPTURE(folder);
+    CHECK(CheckMerged(GoldenPath(folder)) >= 4);
     ++checkpoints;
   }
-  CHECK(checkpoints >= 30);
+  CHECK(checkpoints >= 75);
 }
 
 }  // namespace merged_checkpoints_test

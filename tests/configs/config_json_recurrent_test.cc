@@ -172,7 +172,7 @@ TEST_CASE("Granite 4 may leave out what its class assumes, and what it cannot be
   CHECK(rotating.rope.base == 500.0);
   CHECK(Parsed(With(granite, {{"layer_types", nullptr}})).layers == std::vector(4, LayerKind::kMamba2));
   CheckRefused(With(granite, {{"layer_types", {"mamba"}}}), ErrorCode::kDataLoss,
-               "layer_types must be an array of 4, one for each layer, but is an array of 1");
+               "layer_types must be an array of num_hidden_layers names, but is an array of 1");
   CheckRefused(With(granite, {{"layer_types", json(4, "recurrent")}}), ErrorCode::kUnsupported,
                "layer_types is \"recurrent\"");
   CheckRefused(With(granite, {{"position_embedding_type", "alibi"}}), ErrorCode::kUnsupported,

@@ -113,13 +113,11 @@ TEST_CASE("sizes of latent attention that cannot be have a sentence") {
 // The original, modeling_deepseek.py, divides YaRN's factor by that of "mscale_all_dim", of which the converter makes
 // the multiplier, and scales all scores by the latter.
 TEST_CASE("a GGUF file without YaRN's multiplier keeps YaRN's factor, and one with it has the scores scaled instead") {
-  const auto samples = GgufSamples();
-  const auto sample = std::ranges::find(samples, "deepseek2", &GgufSample::architecture);
-  REQUIRE(sample != samples.end());
+  const GgufSample sample = GgufSampleOf("deepseek2");
   for (const bool has_multiplier : {true, false}) {
-    json metadata = sample->metadata;
+    json metadata = sample.metadata;
     if (!has_multiplier) metadata.erase("deepseek2.rope.scaling.yarn_log_multiplier");
-    const auto read = ParseConfigGguf(metadata, sample->facts);
+    const auto read = ParseConfigGguf(metadata, sample.facts);
     REQUIRE_MESSAGE(read.has_value(), read.error().message);
     const LatentAttention& attention = *read->front().spec.blocks[0].layers[0].As<LatentAttention>();
     const auto factor = static_cast<float>(internal::YarnAttentionFactor(attention.rope.factor));

@@ -101,7 +101,7 @@ TEST_CASE("a config.json of LFM2 that cannot be is refused with a sentence") {
   check({{"layer_types", {"conv"}}}, ErrorCode::kDataLoss,
         "layer_types must be an array of num_hidden_layers names, but is an array of 1");
   check({{"layer_types", {"conv", "conv", "mamba", "conv", "conv"}}}, ErrorCode::kUnsupported,
-        "layer_types is \"mamba\"; Skald supports only \"conv\" and \"full_attention\"");
+        "layer_types is \"mamba\"; Skald supports only \"full_attention\" and \"conv\"");
   check({{"num_attention_heads", 7}}, ErrorCode::kDataLoss,
         "num_attention_heads must be a divisor of hidden_size, but is 7");
   check({{"block_ffn_dim_multiplier", 65.0}}, ErrorCode::kDataLoss,

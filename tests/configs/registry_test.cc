@@ -34,6 +34,9 @@ TEST_CASE("no two families have a model_type or an architecture in common") {
   }
   for (const auto& [type, times] : Told()) CHECK_MESSAGE(times == 1, type);
   for (const auto& [name, times] : architectures) CHECK_MESSAGE(times == 1, name);
+  for (const internal::FamilyRow& family : internal::kFamilies) {
+    for (const std::string_view name : family.shared_architectures) CHECK_MESSAGE(architectures.contains(name), name);
+  }
 }
 
 TEST_CASE("every folder of a family has a row") {

@@ -178,7 +178,7 @@ bool Counts(const GgufSample& sample, const std::vector<DescribedModel>& expecte
 TEST_CASE("Metadata of every architecture are read") {
   std::set<std::string> architectures;
   std::vector<GgufSample> samples = GgufSamples();
-  for (GgufSample& sample : EncoderSamples()) samples.push_back(std::move(sample));
+  for (const GgufSample& sample : GgufSamplesIn("encoders")) samples.push_back(sample);
   for (const GgufSample& sample : samples) {
     const auto read = Read(sample);
     CHECK_MESSAGE(read.has_value(), (sample.architecture + ": " + (read ? "" : read.error().message)));
@@ -244,7 +244,8 @@ TEST_CASE("What other architectures have is read or refused by its name in every
       const bool is_usual = internal::ListsWord("olmoe qwen2moe", sample.architecture);
       if (is_usual && std::string_view(name) == "expert_weights_norm") continue;
       GgufSample changed = sample;
-      changed.metadata[sample.architecture + "." + name] = value;
+      json& own = changed.metadata[sample.architecture + "." + name];
+      own = own == value ? Other(value) : value;
       CHECK_MESSAGE(Counts(changed, *expected), (sample.architecture + "." + name));
     }
   }
@@ -270,7 +271,7 @@ TEST_CASE("Scalings of RoPE are read or refused in every architecture with one")
     CHECK(Read(changed));
     changed = sample;
     changed.facts.rope_divisors.assign(8, 2.0f);
-    CHECK(Counts(changed, *expected) != has_none);
+    CHECK((has_none || Counts(changed, *expected)));
     changed.facts.rope_divisors.clear();
     changed.facts.long_rope_divisors.assign(8, 2.0f);  // the short ones are missing
     CHECK(Counts(changed, *expected));
@@ -283,6 +284,7 @@ constexpr Idle kIdleMetadata[] = {
     {"ernie4_5-moe bailingmoe2", "expert_shared_count", "their width is another number"},
     {"granitehybrid", "rope.dimension_count", "its attention has no positions"},
     {"granitehybrid", "rope.freq_base", "its attention has no positions"},
+    {"hunyuan-dense", "rope.scaling.factor", "of a scaling of type \"none\""},
 };
 
 TEST_CASE("Each value of every architecture's metadata counts, or stands in the list") {
@@ -306,14 +308,14 @@ TEST_CASE("Each value of every architecture's metadata counts, or stands in the 
 }
 
 TEST_CASE("The sentence about a value that means something names it and the one that is run") {
-  GgufSample sample = GgufSamples().front();
+  GgufSample sample = GgufSampleOf("llama");
   sample.metadata["llama.attention.causal"] = false;
   CHECK(Read(sample).error().message == "metadata: llama.attention.causal is false; Skald supports only true");
-  sample = GgufSamples().front();
+  sample = GgufSampleOf("llama");
   sample.metadata["llama.attention.scale"] = 0.5;
   CHECK(Read(sample).error().message ==
         "metadata: llama.attention.scale is 0.5; Skald supports only 1 divided by the root of attention.key_length");
-  sample = GgufSamples()[6];
+  sample = GgufSampleOf("smollm3");
   sample.metadata["smollm3.attention.sliding_window"] = 4096;
   CHECK(Read(sample).error().message == "metadata: smollm3.attention.sliding_window is 4096; Skald supports only 0.0");
 }

@@ -5,6 +5,7 @@
 #ifndef SKALD_TESTS_SUPPORT_REFERENCE_TENSORS_H_
 #define SKALD_TESTS_SUPPORT_REFERENCE_TENSORS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -29,6 +30,9 @@ class ReferenceTensors {
   }
 
   bool Has(const std::string& name) const { return file_.Find(name) != nullptr; }
+  bool HasBehind(const std::string& prefix) const {
+    return std::ranges::any_of(file_.tensors(), [&](const TensorView& one) { return one.name.starts_with(prefix); });
+  }
 
   // A tensor without a leading axis of rows.
   std::vector<float> AllFloats(const std::string& name) const { return All<float>(name, "F32"); }

@@ -33,8 +33,12 @@ void PrintFamily(const FamilyFacts& family, std::span<const NamedSpec> published
   for (const NamedSpec& model : published) {
     if (Has(family, model.model_type)) sizes.append(sizes.empty() ? "" : ", ").append(model.name);
   }
-  std::cout << "| " << family.name << " | " << sizes << " | " << (family.has_gguf ? "safetensors, GGUF" : "safetensors")
-            << " | " << family.special << " | " << family.original << " |\n";
+  std::string architectures;
+  for (const std::string_view name : family.architectures) {
+    architectures.append(architectures.empty() ? "`" : ", `").append(name).append("`");
+  }
+  std::cout << "| " << family.name << " | " << sizes << " | " << architectures << " | " << family.special << " | "
+            << family.original << " |\n";
 }
 
 // Models in the cache of the hub; none if there is no such cache.
@@ -77,7 +81,7 @@ Result<int> RunModels(const Options& options) {
     PrintModels();
     return 0;
   }
-  std::cout << "| family | published sizes with a Config | files | what is special | compared with |\n"
+  std::cout << "| family | published sizes with a Config | GGUF architectures | what is special | compared with |\n"
                "|---|---|---|---|---|\n";
   const std::vector<NamedSpec> published = PublishedModels();
   for (const FamilyFacts& family : Families()) PrintFamily(family, published);

@@ -23,10 +23,10 @@ enum class Assumption : uint8_t;
 /// A family, for people.
 struct FamilyFacts {
   std::string_view name;
-  std::vector<std::string_view> model_types;  ///< in config.json
-  std::string_view special;                   ///< what other families do not have
-  std::string_view original;                  ///< the implementation that it is compared with
-  bool has_gguf;                              ///< whether GGUF files of it are read
+  std::vector<std::string_view> model_types;         ///< in config.json
+  std::string_view special;                          ///< what other families do not have
+  std::string_view original;                         ///< the implementation that it is compared with
+  std::vector<std::string_view> architectures = {};  ///< of its GGUF files; none: no such files are read
 };
 
 /// Returns all families, in the order of the registry. The table of families/README.md is made of it (`skald models

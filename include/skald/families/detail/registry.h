@@ -33,15 +33,17 @@ namespace skald {
 SKALD_INLINE std::vector<FamilyFacts> Families() {
   std::vector<FamilyFacts> families;
   for (const internal::FamilyRow& row : internal::kFamilies) {
-    FamilyFacts& family = families.emplace_back(FamilyFacts{row.name, {}, row.special, row.original, row.has_gguf});
+    FamilyFacts& family = families.emplace_back(FamilyFacts{row.name, {}, row.special, row.original});
     for (const internal::ModelType& type : row.model_types) family.model_types.push_back(type.name);
+    for (const internal::GgufArchitecture& one : row.architectures) family.architectures.push_back(one.name);
+    for (const std::string_view name : row.shared_architectures) family.architectures.push_back(name);
   }
   return families;
 }
 
 SKALD_INLINE bool ReadsGguf(std::string_view model_type) {
   const internal::FamilyRow* const family = internal::FamilyOfModelType(model_type);
-  return family != nullptr && family->has_gguf;
+  return family != nullptr && !(family->architectures.empty() && family->shared_architectures.empty());
 }
 
 namespace internal {

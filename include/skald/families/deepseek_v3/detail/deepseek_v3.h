@@ -21,6 +21,7 @@
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
@@ -80,22 +81,10 @@ inline void ReadDeepSeekV3Experts(const JsonFields& fields, MixtureOfExperts& ex
 inline LayerFlags ReadDenseLayers(const JsonFields& fields, int standard) {
   const auto layers = static_cast<int>(LayerCount(fields));
   fields.Expect("moe_layer_freq", 1);
-  const nlohmann::json* const types = fields.Find("mlp_layer_types");
-  if (types == nullptr) return FirstLayersDense(layers, fields.Integer("first_k_dense_replace", 0, layers, standard));
-  LayerFlags dense(static_cast<size_t>(layers), false);
-  if (!types->is_array() || types->size() != dense.size()) {
-    fields.WrongValue("mlp_layer_types", *types, "an array of num_hidden_layers names");
-    return dense;
-  }
-  for (size_t i = 0; i < dense.size(); ++i) {
-    dense[i] = (*types)[i] == nlohmann::json("dense");
-    if (dense[i] || (*types)[i] == nlohmann::json("sparse")) continue;
-    fields.Unsupported("mlp_layer_types", (*types)[i], R"("dense" and "sparse")");
-  }
-  return dense;
+  const auto dense = ReadLayerTypes(fields, "mlp_layer_types", static_cast<size_t>(layers), "sparse", "dense");
+  return dense ? *dense : FirstLayersDense(layers, fields.Integer("first_k_dense_replace", 0, layers, standard));
 }
 
-// Reads a model; `sizes` hold what its family takes for granted.
 // Gives a model of the short form DeepSeek-V3's experts in all but its first layers.
 inline void AddDeepSeekV3Experts(const JsonFields& fields, int standard_dense_layers, ShortForm& a) {
   MixtureOfExperts experts = DeepSeekV3Experts();
@@ -107,7 +96,8 @@ inline void AddDeepSeekV3Experts(const JsonFields& fields, int standard_dense_la
   }
 }
 
-// In some families "head_dim" is of whole heads, of which RoPE turns a part.
+// Reads a model; `sizes` hold what its family takes for granted. In some families "head_dim" is of whole heads, of
+// which RoPE turns a part.
 inline DeepSeekV3Sizes ReadDeepSeekV3Sizes(const JsonFields& fields, DeepSeekV3Sizes sizes, int standard_dense_layers,
                                            bool head_is_whole = false) {
   fields.Expect("hidden_act", "silu");

@@ -31,7 +31,6 @@ struct EuroBertRow {
   static constexpr FamilyRow kRow = {.name = "EuroBERT (encoder)",
                                      .special = "Llama whose attention sees both ways",
                                      .model_types = kEuroBertTypes,
-                                     .has_gguf = false,
                                      .passed_json = kEuroBertPassedJson};
   using Published = ConfigTypes<>;
 };

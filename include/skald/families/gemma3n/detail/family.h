@@ -25,8 +25,8 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
-#include "skald/families/readers/detail/sliding_layers.h"
 #include "skald/layers/kinds/altup/streams.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/model_spec.h"
@@ -40,7 +40,7 @@ inline constexpr int kMaxAltUp = 8;  // streams; beyond every model there is
 inline LayerFlags Gemma3nSlidingLayers(const JsonFields& fields, size_t count) {
   LayerFlags slides;
   for (size_t i = 0; i < count; ++i) slides.push_back((i + 1) % 5 != 0);
-  return ReadSlidingLayers(fields, std::move(slides));
+  return ReadSlidingLayers(fields, count).value_or(slides);
 }
 
 // Returns which part of its gates each layer cuts, as the deviation from their mean: 95 of 100 in the first ten layers
@@ -85,7 +85,8 @@ inline DescribedModel ReadGemma3n(const JsonFields& fields) {
   sizes.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps", double{sizes.norm_epsilon}));
   sizes.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", sizes.final_softcap);
   sizes.tied_embeddings = fields.Flag("tie_word_embeddings", true);
-  ShortForm ropes = {.head_dim = sizes.head_dim, .rope = sizes.rope, .sliding_rope = sizes.sliding_rope};
+  ShortForm ropes = {.head_dim = sizes.head_dim};
+  ropes.rope = sizes.rope, ropes.sliding_rope = sizes.sliding_rope;
   ReadRopes(fields, /*may_be_partial=*/false, ropes);
   sizes.rope = WithoutUnusedFields(ropes.rope), sizes.sliding_rope = WithoutUnusedFields(*ropes.sliding_rope);
   return {Gemma3nFamily::kModelType, Gemma3nSpec(sizes)};

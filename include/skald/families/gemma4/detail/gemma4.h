@@ -19,14 +19,14 @@
 #include "skald/families/config/short_form.h"
 #include "skald/families/gemma4/gemma4.h"
 #include "skald/families/readers/detail/experts.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
-#include "skald/families/readers/detail/sliding_layers.h"
 
 namespace skald::internal {
 
 // Returns which layers slide: all but each sixth where "layer_types" does not say, and never the last one.
 inline LayerFlags Gemma4SlidingLayers(const JsonFields& fields, size_t count) {
-  LayerFlags slides = ReadSlidingLayers(fields, Gemma4Slides(static_cast<int>(count), 6));
+  LayerFlags slides = ReadSlidingLayers(fields, count).value_or(Gemma4Slides(static_cast<int>(count), 6));
   slides.back() = false;
   return slides;
 }

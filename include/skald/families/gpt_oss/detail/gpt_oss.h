@@ -17,14 +17,14 @@
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
-#include "skald/families/readers/detail/sliding_layers.h"
 
 namespace skald::internal {
 
 // Returns which layers slide: each second one where "layer_types" does not say.
 inline LayerFlags GptOssSlidingLayers(const JsonFields& fields, size_t count) {
-  return ReadSlidingLayers(fields, GptOssSlides(static_cast<int>(count)));
+  return ReadSlidingLayers(fields, count).value_or(GptOssSlides(static_cast<int>(count)));
 }
 
 inline DescribedModel ReadGptOss(const JsonFields& fields) {

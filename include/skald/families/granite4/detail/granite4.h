@@ -24,6 +24,7 @@
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/mamba_fields.h"
 #include "skald/families/readers/detail/model_fields.h"
 
@@ -31,21 +32,10 @@ namespace skald::internal {
 
 // Layers of attention are `attention`, with RoPE or without.
 inline std::vector<LayerKind> ReadGraniteLayers(const JsonFields& fields, LayerKind attention) {
-  const size_t count = LayerCount(fields);
-  std::vector<LayerKind> layers(count, LayerKind::kMamba2);
-  const nlohmann::json* const types = fields.Find("layer_types");
-  if (types == nullptr) return layers;
-  if (!types->is_array() || types->size() != count) {
-    fields.WrongValue("layer_types", *types, "an array of " + std::to_string(count) + ", one for each layer");
-    return layers;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const nlohmann::json& type = (*types)[i];
-    if (type == nlohmann::json("attention")) {
-      layers[i] = attention;
-    } else if (type != nlohmann::json("mamba")) {
-      fields.Unsupported("layer_types", type, R"("attention" and "mamba")");
-    }
+  std::vector<LayerKind> layers(LayerCount(fields), LayerKind::kMamba2);
+  const auto scans = ReadLayerTypes(fields, "layer_types", layers.size(), "attention", "mamba");
+  for (size_t i = 0; scans && i < layers.size(); ++i) {
+    if (!(*scans)[i]) layers[i] = attention;
   }
   return layers;
 }

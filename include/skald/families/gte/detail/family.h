@@ -111,7 +111,6 @@ struct GteRow {
   static constexpr FamilyRow kRow = {.name = "GTE v1.5, GTE multilingual (encoders)",
                                      .special = "as BERT, with RoPE and gated feed-forward layers",
                                      .model_types = kGteTypes,
-                                     .has_gguf = false,
                                      .own_names = kGteTensors,
                                      .passed_json = kGtePassedJson};
   using Published = ConfigTypes<>;

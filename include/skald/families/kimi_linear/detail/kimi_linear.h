@@ -18,6 +18,7 @@
 #include "skald/families/deepseek_v3/detail/deepseek_v3.h"
 #include "skald/families/kimi_linear/kimi_linear.h"
 #include "skald/families/readers/detail/experts.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
@@ -61,16 +62,9 @@ inline void ReadKimiLayers(const JsonFields& fields, KimiLinearSizes& sizes) {
   sizes.delta.heads = fields.Size("linear_num_heads", 32);
   sizes.delta.head_dim = fields.Size("linear_head_dim", 128);
   sizes.delta.conv_width = fields.Size("linear_conv_kernel_dim", 4);
-  const nlohmann::json* const types = fields.Find("layer_types");
-  if (types == nullptr) return fields.Missing("layer_types");
-  if (!types->is_array() || types->size() != layers) {
-    return fields.WrongValue("layer_types", *types, "an array of num_hidden_layers names");
-  }
-  for (size_t i = 0; i < layers; ++i) {
-    sizes.attends[i] = (*types)[i] == nlohmann::json("full_attention");
-    if (sizes.attends[i] || (*types)[i] == nlohmann::json("linear_attention")) continue;
-    fields.Unsupported("layer_types", (*types)[i], R"("full_attention" and "linear_attention")");
-  }
+  const auto deltas = ReadLayerTypes(fields, "layer_types", layers, "full_attention", "linear_attention");
+  if (!deltas && fields.Find("layer_types") == nullptr) return fields.Missing("layer_types");
+  for (size_t i = 0; deltas && i < layers; ++i) sizes.attends[i] = !(*deltas)[i];
 }
 
 inline MixtureOfExperts ReadKimiExperts(const JsonFields& fields) {

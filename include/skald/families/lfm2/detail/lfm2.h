@@ -19,6 +19,7 @@
 #include "skald/families/lfm2/lfm2.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
@@ -26,20 +27,11 @@ namespace skald::internal {
 // Returns which layers are attention: those that "full_attn_idxs" of older files names, or "layer_types" of newer ones;
 // all if there is neither.
 inline std::vector<int> Lfm2AttentionLayers(const JsonFields& fields, int layers) {
-  const nlohmann::json *const types = fields.Find("layer_types"), *const indices = fields.Find("full_attn_idxs");
+  const nlohmann::json* const indices = fields.Find("full_attn_idxs");
   const auto count = static_cast<size_t>(layers);
-  std::vector<bool> attends(count, types == nullptr && indices == nullptr);
-  if (types != nullptr) {
-    if (!types->is_array() || types->size() != count) {
-      fields.WrongValue("layer_types", *types, "an array of num_hidden_layers names");
-      return {};
-    }
-    for (size_t i = 0; i < count; ++i) {
-      attends[i] = (*types)[i] == nlohmann::json("full_attention");
-      if (!attends[i] && (*types)[i] != nlohmann::json("conv")) {
-        fields.Unsupported("layer_types", (*types)[i], R"("conv" and "full_attention")");
-      }
-    }
+  LayerFlags convolves(count, indices != nullptr);
+  if (const auto types = ReadLayerTypes(fields, "layer_types", count, "full_attention", "conv")) {
+    convolves = *types;
   } else if (indices != nullptr) {
     const char* const expected = "an array of whole numbers from 0 to num_hidden_layers - 1";
     if (!indices->is_array()) fields.WrongValue("full_attn_idxs", *indices, expected);
@@ -48,12 +40,12 @@ inline std::vector<int> Lfm2AttentionLayers(const JsonFields& fields, int layers
         fields.WrongValue("full_attn_idxs", index, expected);
         return {};
       }
-      attends[index.get<size_t>()] = true;
+      convolves[index.get<size_t>()] = false;
     }
   }
   std::vector<int> attention;
   for (int i = 0; i < layers; ++i) {
-    if (attends[static_cast<size_t>(i)]) attention.push_back(i);
+    if (!convolves[static_cast<size_t>(i)]) attention.push_back(i);
   }
   return attention;
 }

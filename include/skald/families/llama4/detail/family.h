@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
@@ -39,11 +41,11 @@ inline FamilyRules Llama4Rules() {
 
 // Facts that the short form of a model has no member for.
 struct Llama4Facts {
-  bool normalizes_heads = true;              // queries and keys of layers with RoPE, after it
-  int chunk = 8192;                          // 0: layers with RoPE see all
-  float growth = 0.1f;                       // of the queries of the others; 0: they do not grow
-  int growth_context = 8192;                 // positions after which they grow
-  std::vector<LayerKind> chunked_here = {};  // where a file tells it of each layer, sliding ones
+  bool normalizes_heads = true;  // queries and keys of layers with RoPE, after it
+  int chunk = 8192;              // 0: layers with RoPE see all
+  float growth = 0.1f;           // of the queries of the others; 0: they do not grow
+  int growth_context = 8192;     // positions after which they grow
+  LayerFlags chunked_here = {};  // of each layer, where a file tells it
 };
 
 inline DescribedModel Llama4Model(const ShortForm& a, const Llama4Facts& facts) {
@@ -51,8 +53,7 @@ inline DescribedModel Llama4Model(const ShortForm& a, const Llama4Facts& facts) 
   size_t number = 0;
   ChangeLayers<Attention>(spec, [&](Attention& attention) {
     const bool rotates = attention.rotary_dim > 0;
-    const bool is_chunked = facts.chunked_here.empty() ? rotates && facts.chunk > 0
-                                                       : facts.chunked_here[number] == LayerKind::kSlidingAttention;
+    const bool is_chunked = facts.chunked_here.empty() ? rotates && facts.chunk > 0 : facts.chunked_here[number] != 0;
     ++number;
     if (is_chunked) attention.window = facts.chunk, attention.chunked = true;
     if (rotates && facts.normalizes_heads) {
@@ -88,23 +89,6 @@ inline RopeSpec WithoutEmptyRamp(const RopeSpec& rope, int rotary_dim) {
     step.factors.push_back(turns > rope.high_frequency_factor ? 1.0f : static_cast<float>(rope.factor));
   }
   return step;
-}
-
-// Tells which layers have chunks by their names in "layer_types".
-inline std::vector<LayerKind> ReadChunkedLayers(const JsonFields& fields, size_t count) {
-  std::vector<LayerKind> layers;
-  const nlohmann::json* const types = fields.Find("layer_types");
-  if (types == nullptr) return layers;
-  for (size_t i = 0; types->is_array() && i < types->size(); ++i) {
-    const nlohmann::json& type = (*types)[i];
-    const bool is_chunked = type == nlohmann::json("chunked_attention");
-    layers.push_back(is_chunked ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
-    if (is_chunked || type == nlohmann::json("full_attention")) continue;
-    fields.Unsupported("layer_types", type, R"("full_attention" and "chunked_attention")");
-  }
-  if (layers.size() == count) return layers;
-  fields.WrongValue("layer_types", *types, "an array of " + std::to_string(count) + ", one for each layer");
-  return {};
 }
 
 // The first files give a number that means the same as true.
@@ -151,7 +135,10 @@ inline TextModel ReadLlama4(const JsonFields& fields) {
   Llama4Facts facts = {.normalizes_heads = fields.Flag("use_qk_norm", true)};
   const bool has_chunks = !fields.Contains("attention_chunk_size") || fields.Find("attention_chunk_size") != nullptr;
   facts.chunk = has_chunks ? fields.Size("attention_chunk_size", 8192) : 0;
-  if (has_chunks) facts.chunked_here = ReadChunkedLayers(fields, a.layers.size());
+  const auto chunks =
+      has_chunks ? ReadLayerTypes(fields, "layer_types", a.layers.size(), "full_attention", "chunked_attention")
+                 : std::nullopt;
+  if (chunks) facts.chunked_here = *chunks;
   facts.growth_context = fields.Size("floor_scale", 8192);
   facts.growth = static_cast<float>(fields.Positive("attn_scale", 0.1));
   if (!GrowsQueries(fields)) facts.growth = 0.0f;

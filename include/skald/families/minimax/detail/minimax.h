@@ -59,7 +59,8 @@ inline MiniMaxSizes ReadMiniMaxSizes(const JsonFields& fields) {
   fields.Expect("sliding_window", nullptr);
   sizes.kv_heads = fields.Size("num_key_value_heads", sizes.heads);
   sizes.head_dim = fields.Size("head_dim", sizes.model_dim / sizes.heads);
-  ShortForm ropes = {.head_dim = sizes.head_dim, .rope = sizes.rope};
+  ShortForm ropes = {.head_dim = sizes.head_dim};
+  ropes.rope = sizes.rope;
   ReadRopes(fields, /*may_be_partial=*/true, ropes);
   sizes.rope = ropes.rope;
   sizes.rotary_dim = fields.Integer("rotary_dim", 1, sizes.head_dim, ropes.rotary_dim);

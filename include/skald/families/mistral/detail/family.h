@@ -40,10 +40,13 @@ inline constexpr ModelType kMistralTypes[] = {
      .untold = kMistralUntold},
     {.name = MixtralFamily::kModelType, .read = ReadTransformerWith<MixtralRules>, .fact_names = kMixtralFactNames}};
 
+inline constexpr std::string_view kMistralShared[] = {"llama", "mistral3"};
+
 struct MistralRow {
   static constexpr FamilyRow kRow = {.name = "Mistral, Mistral Small 3, Mixtral",
                                      .special = "sliding window (v0.1); mixtures of experts",
                                      .model_types = kMistralTypes,
+                                     .shared_architectures = kMistralShared,
                                      .names = kMistralNames};
   using Published = ConfigTypes<Mistral_7B_V0_1, Mistral_7B_V0_3, Mixtral_8x7B>;
 };

@@ -13,6 +13,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/families/readers/detail/tell_gguf.h"
 #include "skald/layers/kinds/attention.h"
@@ -21,16 +22,13 @@
 
 namespace skald::internal {
 
-// Layers that are local where "layer_types" does not say.
-inline std::vector<LayerKind> ModernBertLayers(const JsonFields& fields) {
+// Which layers are local: all but each third, if "layer_types" does not say.
+inline LayerFlags ModernBertSlidingLayers(const JsonFields& fields) {
   const size_t count = LayerCount(fields);
   const auto nth = static_cast<size_t>(fields.Size("global_attn_every_n_layers", 3));
-  if (const nlohmann::json* const types = fields.Find("layer_types")) return ReadLayerTypes(fields, *types, count);
-  std::vector<LayerKind> layers;
-  for (size_t i = 0; i < count; ++i) {
-    layers.push_back(i % nth == 0 ? LayerKind::kFullAttention : LayerKind::kSlidingAttention);
-  }
-  return layers;
+  LayerFlags slides;
+  for (size_t i = 0; i < count; ++i) slides.push_back(i % nth != 0);
+  return ReadSlidingLayers(fields, count).value_or(slides);
 }
 
 inline DescribedModel ReadModernBert(const JsonFields& fields) {
@@ -38,9 +36,7 @@ inline DescribedModel ReadModernBert(const JsonFields& fields) {
                            .vocab_size = fields.Size("vocab_size"),
                            .heads = fields.Size("num_attention_heads"),
                            .feed_forward_dim = fields.Size("intermediate_size")};
-  for (const LayerKind kind : ModernBertLayers(fields)) {
-    sizes.slides.push_back(kind == LayerKind::kSlidingAttention ? 1 : 0);
-  }
+  sizes.slides = ModernBertSlidingLayers(fields);
   sizes.window = fields.Size("local_attention", 128) / 2 + 1;
   sizes.activation = ReadActivation(fields, sizes.activation, /*gelu_means_tanh=*/false);
   sizes.norm.epsilon = static_cast<float>(fields.Positive("norm_eps", 1e-5));

@@ -58,7 +58,6 @@ struct MpnetRow {
   static constexpr FamilyRow kRow = {.name = "MPNet (encoder)",
                                      .special = "as BERT, with a learned bias of distances",
                                      .model_types = kMpnetTypes,
-                                     .has_gguf = false,
                                      .own_names = kMpnetTensors,
                                      .passed_json = kMpnetPassedJson};
   using Published = ConfigTypes<>;

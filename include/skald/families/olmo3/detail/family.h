@@ -5,6 +5,8 @@
 #ifndef SKALD_FAMILIES_OLMO3_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_OLMO3_DETAIL_FAMILY_H_
 
+#include <string_view>
+
 #include "skald/families/config/model_config.h"
 #include "skald/families/olmo3/olmo3.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
@@ -36,10 +38,13 @@ inline std::vector<DescribedModel> ReadOlmo3Gguf(const JsonFields& fields, const
 
 inline constexpr ModelType kOlmo3Types[] = {{.name = Olmo3Family::kModelType, .read = ReadOlmo3}};
 
+inline constexpr std::string_view kOlmo3Shared[] = {"olmo2"};
+
 struct Olmo3Row {
   static constexpr FamilyRow kRow = {.name = "Olmo 3",
                                      .special = "as OLMo 2, three layers with a window to one without, YaRN in these",
-                                     .model_types = kOlmo3Types};
+                                     .model_types = kOlmo3Types,
+                                     .shared_architectures = kOlmo3Shared};
   using Published = ConfigTypes<>;
 };
 

@@ -21,6 +21,7 @@
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
@@ -28,18 +29,12 @@ namespace skald::internal {
 // Reads which layers attend: those that "layer_types" names, or each "full_attention_interval"th.
 inline void ReadQwenLayerTypes(const JsonFields& fields, Qwen3NextSizes& sizes) {
   sizes.attention_interval = fields.Size("full_attention_interval", sizes.attention_interval);
-  const nlohmann::json* const types = fields.Find("layer_types");
-  if (types == nullptr) return;
-  if (!types->is_array() || types->size() != static_cast<size_t>(sizes.layers)) {
-    return fields.WrongValue("layer_types", *types, "an array of num_hidden_layers names");
-  }
+  const auto deltas =
+      ReadLayerTypes(fields, "layer_types", static_cast<size_t>(sizes.layers), "full_attention", "linear_attention");
+  if (!deltas) return;
   sizes.attention_layers.emplace();
   for (int i = 0; i < sizes.layers; ++i) {
-    const nlohmann::json& type = (*types)[static_cast<size_t>(i)];
-    if (type == nlohmann::json("full_attention"))
-      sizes.attention_layers->push_back(i);
-    else if (type != nlohmann::json("linear_attention"))
-      fields.Unsupported("layer_types", type, R"("full_attention" and "linear_attention")");
+    if (!(*deltas)[static_cast<size_t>(i)]) sizes.attention_layers->push_back(i);
   }
 }
 

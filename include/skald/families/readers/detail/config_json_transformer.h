@@ -20,6 +20,7 @@
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/layer_types.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/layers/kinds/feed_forward.h"
 #include "skald/layers/norms/layer_norm.h"
@@ -65,24 +66,17 @@ struct FamilyRules {
   int largest_layers = 0;
 };
 
-inline std::vector<LayerKind> ReadLayerTypes(const JsonFields& fields, const nlohmann::json& types, size_t count) {
-  if (!types.is_array() || types.size() != count) {
-    fields.WrongValue("layer_types", types, "an array of " + std::to_string(count) + ", one for each layer");
-    return {};
-  }
+// Layers of full attention, of which those that slide have a window.
+inline std::vector<LayerKind> KindsOf(const LayerFlags& slides) {
   std::vector<LayerKind> layers;
-  for (const nlohmann::json& type : types) {
-    const bool sliding = type == nlohmann::json("sliding_attention");
-    layers.push_back(sliding ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
-    if (!sliding && type != nlohmann::json("full_attention")) {
-      fields.Unsupported("layer_types", type, R"("full_attention" and "sliding_attention")");
-    }
+  for (const bool slides_here : slides) {
+    layers.push_back(slides_here ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
   }
   return layers;
 }
 
-// Tells the layers by the older fields, which layer_types replaced.
-inline std::vector<LayerKind> DeriveLayerTypes(const JsonFields& fields, const FamilyRules& family, size_t count) {
+// Tells which layers slide by the older fields, which layer_types replaced.
+inline LayerFlags DeriveLayerTypes(const JsonFields& fields, const FamilyRules& family, size_t count) {
   size_t first_sliding = count;  // layers from this one on slide,
   size_t nth = count + 1;        // but not every nth
   if (family.layers == LayerRule::kAll) {
@@ -98,18 +92,15 @@ inline std::vector<LayerKind> DeriveLayerTypes(const JsonFields& fields, const F
     nth =
         static_cast<size_t>(fields.Size("sliding_window_pattern", fields.Size("_sliding_window_pattern", family.nth)));
   }
-  std::vector<LayerKind> layers;
-  for (size_t i = 0; i < count; ++i) {
-    const bool sliding = i >= first_sliding && (i + 1) % nth != 0;
-    layers.push_back(sliding ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
-  }
-  return layers;
+  LayerFlags slides;
+  for (size_t i = 0; i < count; ++i) slides.push_back(i >= first_sliding && (i + 1) % nth != 0);
+  return slides;
 }
 
 inline void ReadLayers(const JsonFields& fields, const FamilyRules& family, ShortForm& a) {
   const size_t count = LayerCount(fields);
-  const nlohmann::json* types = fields.Find("layer_types");
-  a.layers = types != nullptr ? ReadLayerTypes(fields, *types, count) : DeriveLayerTypes(fields, family, count);
+  const auto slides = ReadSlidingLayers(fields, count);
+  a.layers = KindsOf(slides ? *slides : DeriveLayerTypes(fields, family, count));
   if (std::ranges::count(a.layers, LayerKind::kSlidingAttention) == 0) return;
   const auto standard = family.layers == LayerRule::kAll ? std::optional(4096) : std::nullopt;
   a.window = fields.Size("sliding_window", standard);

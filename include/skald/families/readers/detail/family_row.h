@@ -76,7 +76,7 @@ struct FamilyRow {
 
   std::span<const ModelType> model_types;
   std::span<const GgufArchitecture> architectures = {};
-  bool has_gguf = true;  ///< false: GGUF files of it are not read. Those of some families are of another's architecture
+  std::span<const std::string_view> shared_architectures = {};  ///< of other families, that files of this one have too
 
   /// Names within a layer beside those of all families (common_names.h), in folders and in GGUF files.
   std::span<const Renaming> names = {}, gguf_names = {};

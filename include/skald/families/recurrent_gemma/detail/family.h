@@ -36,7 +36,6 @@ struct RecurrentGemmaRow {
                                      .special = "two RG-LRU layers to one of local attention",
                                      .original = "the authors' code",
                                      .model_types = kRecurrentGemmaTypes,
-                                     .has_gguf = false,
                                      .own_names = kRecurrentGemmaTensors,
                                      .passed_json = kRecurrentGemmaPassedJson};
   using Published = ConfigTypes<RecurrentGemma_2B, RecurrentGemma_9B>;
