@@ -18,7 +18,7 @@ OPTIONS_SOURCES = pathlib.Path("examples/skald/command_line")
 
 class Help(TestCase):
     def test_help_mentions_every_flag(self):
-        sources = "".join(file.read_text() for file in OPTIONS_SOURCES.glob("*.cc"))
+        sources = "".join(file.read_text() for file in OPTIONS_SOURCES.rglob("*.cc"))
         flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', sources))
         self.assertGreater(len(flags), 20)
         commands = ([], ["generate"], ["chat"], ["pull"], ["models"], ["inspect"], ["tokenize"],

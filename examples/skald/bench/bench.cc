@@ -24,9 +24,9 @@
 #include "bench/machine/machine_facts.h"
 #include "bench/report/bench_report.h"
 #include "benchmarks/machine/machine_limits.h"
-#include "commands/simd.h"
 #include "conversation/program_model.h"
 #include "ranks/rank_job.h"
+#include "simd.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 

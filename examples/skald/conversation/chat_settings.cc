@@ -10,7 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "command_line/option_checks.h"
+#include "command_line/shared/option_checks.h"
 #include "skald/sampling/settings.h"
 #include "terminal/messages.h"
 
