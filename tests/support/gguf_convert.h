@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,35 +21,43 @@
 
 namespace skald::testing {
 
-// The converter's name for a tensor.
-inline std::string GgufName(std::string name, bool has_post_norms) {
-  const std::vector<std::pair<std::string, std::string>> replacements = {
-      {"model.embed_tokens.", "token_embd."},
-      {"model.norm.", "output_norm."},
-      {"lm_head.", "output."},
-      {"model.layers.", "blk."},
-      {"input_layernorm.", "attn_norm."},
-      {"pre_feedforward_layernorm.", "ffn_norm."},
-      {"post_feedforward_layernorm.", "post_ffw_norm."},
-      {"post_attention_layernorm.", has_post_norms ? "post_attention_norm." : "ffn_norm."},
-      {"self_attn.o_proj.", "attn_output."},
-      {"self_attn.q_norm.", "attn_q_norm."},
-      {"self_attn.k_norm.", "attn_k_norm."},
-      {"self_attn.qkv_proj.", "attn_qkv."},
-      {"self_attn.q_proj.", "attn_q."},
-      {"self_attn.k_proj.", "attn_k."},
-      {"self_attn.v_proj.", "attn_v."},
-      {"mlp.experts.", "block_sparse_moe.experts."},
-      {"mlp.gate.", "ffn_gate_inp."},
-      {"block_sparse_moe.gate.", "ffn_gate_inp."},
-      {"mlp.gate_up_proj.", "ffn_up."},
-      {"mlp.gate_proj.", "ffn_gate."},
-      {"mlp.up_proj.", "ffn_up."},
-      {"mlp.down_proj.", "ffn_down."}};
-  for (const auto& [from, to] : replacements) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, from.size(), to);
+// A part of a tensor's name, and its replacement.
+using NamePart = std::pair<const char*, const char*>;
+
+// Returns a name with the first of each of these parts, one after the other, replaced.
+inline std::string Renamed(std::string name, std::span<const NamePart> parts) {
+  for (const auto& [from, to] : parts) {
+    const size_t at = name.find(from);
+    if (at != std::string::npos) name.replace(at, std::string_view(from).size(), to);
   }
   return name;
+}
+
+// The converter's name for a tensor.
+inline std::string GgufName(std::string name, bool has_post_norms) {
+  const NamePart parts[] = {{"model.embed_tokens.", "token_embd."},
+                            {"model.norm.", "output_norm."},
+                            {"lm_head.", "output."},
+                            {"model.layers.", "blk."},
+                            {"input_layernorm.", "attn_norm."},
+                            {"pre_feedforward_layernorm.", "ffn_norm."},
+                            {"post_feedforward_layernorm.", "post_ffw_norm."},
+                            {"post_attention_layernorm.", has_post_norms ? "post_attention_norm." : "ffn_norm."},
+                            {"self_attn.o_proj.", "attn_output."},
+                            {"self_attn.q_norm.", "attn_q_norm."},
+                            {"self_attn.k_norm.", "attn_k_norm."},
+                            {"self_attn.qkv_proj.", "attn_qkv."},
+                            {"self_attn.q_proj.", "attn_q."},
+                            {"self_attn.k_proj.", "attn_k."},
+                            {"self_attn.v_proj.", "attn_v."},
+                            {"mlp.experts.", "block_sparse_moe.experts."},
+                            {"mlp.gate.", "ffn_gate_inp."},
+                            {"block_sparse_moe.gate.", "ffn_gate_inp."},
+                            {"mlp.gate_up_proj.", "ffn_up."},
+                            {"mlp.gate_proj.", "ffn_gate."},
+                            {"mlp.up_proj.", "ffn_up."},
+                            {"mlp.down_proj.", "ffn_down."}};
+  return Renamed(std::move(name), parts);
 }
 
 // Moves rows i and i + head_dim / 2 of each head to 2 * i and 2 * i + 1.

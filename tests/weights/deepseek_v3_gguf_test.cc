@@ -44,35 +44,32 @@ std::vector<NewTensor> TensorsOf(const Golden& golden) {
 
 // The converter's name for a tensor; experts get the name of their stack.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
-                                                       {"model.norm.", "output_norm."},
-                                                       {"lm_head.", "output."},
-                                                       {"model.layers.", "blk."},
-                                                       {"input_layernorm.", "attn_norm."},
-                                                       {"post_attention_layernorm.", "ffn_norm."},
-                                                       {"self_attn.o_proj.", "attn_output."},
-                                                       {"self_attn.q_proj.", "attn_q."},
-                                                       {"self_attn.q_a_proj.", "attn_q_a."},
-                                                       {"self_attn.q_a_layernorm.", "attn_q_a_norm."},
-                                                       {"self_attn.q_b_proj.", "attn_q_b."},
-                                                       {"self_attn.kv_a_proj_with_mqa.", "attn_kv_a_mqa."},
-                                                       {"self_attn.kv_a_layernorm.", "attn_kv_a_norm."},
-                                                       {"self_attn.kv_b_proj.", "attn_kv_b."},
-                                                       {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
-                                                       {"mlp.gate.", "ffn_gate_inp."},
-                                                       {"mlp.shared_experts.gate_proj.", "ffn_gate_shexp."},
-                                                       {"mlp.shared_experts.up_proj.", "ffn_up_shexp."},
-                                                       {"mlp.shared_experts.down_proj.", "ffn_down_shexp."},
-                                                       {"mlp.experts.", "block_sparse_moe.experts."},
-                                                       {"mlp.gate_proj.", "ffn_gate."},
-                                                       {"mlp.up_proj.", "ffn_up."},
-                                                       {"mlp.down_proj.", "ffn_down."},
-                                                       {".eh_proj.", ".nextn.eh_proj."},
-                                                       {".enorm.", ".nextn.enorm."}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
+  const NamePart parts[] = {{"model.embed_tokens.", "token_embd."},
+                            {"model.norm.", "output_norm."},
+                            {"lm_head.", "output."},
+                            {"model.layers.", "blk."},
+                            {"input_layernorm.", "attn_norm."},
+                            {"post_attention_layernorm.", "ffn_norm."},
+                            {"self_attn.o_proj.", "attn_output."},
+                            {"self_attn.q_proj.", "attn_q."},
+                            {"self_attn.q_a_proj.", "attn_q_a."},
+                            {"self_attn.q_a_layernorm.", "attn_q_a_norm."},
+                            {"self_attn.q_b_proj.", "attn_q_b."},
+                            {"self_attn.kv_a_proj_with_mqa.", "attn_kv_a_mqa."},
+                            {"self_attn.kv_a_layernorm.", "attn_kv_a_norm."},
+                            {"self_attn.kv_b_proj.", "attn_kv_b."},
+                            {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
+                            {"mlp.gate.", "ffn_gate_inp."},
+                            {"mlp.shared_experts.gate_proj.", "ffn_gate_shexp."},
+                            {"mlp.shared_experts.up_proj.", "ffn_up_shexp."},
+                            {"mlp.shared_experts.down_proj.", "ffn_down_shexp."},
+                            {"mlp.experts.", "block_sparse_moe.experts."},
+                            {"mlp.gate_proj.", "ffn_gate."},
+                            {"mlp.up_proj.", "ffn_up."},
+                            {"mlp.down_proj.", "ffn_down."},
+                            {".eh_proj.", ".nextn.eh_proj."},
+                            {".enorm.", ".nextn.enorm."}};
+  return Renamed(std::move(name), parts);
 }
 
 // Floats [rows, cols] as columns.

@@ -27,29 +27,26 @@ namespace falcon_h1_gguf_test {
 
 // The converter's name for a tensor of the checkpoint; one name has no ".weight".
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
-                                                       {"model.final_layernorm.", "output_norm."},
-                                                       {"lm_head.", "output."},
-                                                       {"input_layernorm.", "attn_norm."},
-                                                       {"pre_ff_layernorm.weight", "ffn_norm"},
-                                                       {"self_attn.q_proj.", "attn_q."},
-                                                       {"self_attn.k_proj.", "attn_k."},
-                                                       {"self_attn.v_proj.", "attn_v."},
-                                                       {"self_attn.o_proj.", "attn_output."},
-                                                       {"feed_forward.gate_proj.", "ffn_gate."},
-                                                       {"feed_forward.up_proj.", "ffn_up."},
-                                                       {"feed_forward.down_proj.", "ffn_down."},
-                                                       {"mamba.in_proj.", "ssm_in."},
-                                                       {"mamba.conv1d.", "ssm_conv1d."},
-                                                       {"mamba.dt_bias", "ssm_dt.bias"},
-                                                       {"mamba.A_log", "ssm_a"},
-                                                       {"mamba.D", "ssm_d"},
-                                                       {"mamba.out_proj.", "ssm_out."},
-                                                       {"model.layers.", "blk."}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
+  const NamePart parts[] = {{"model.embed_tokens.", "token_embd."},
+                            {"model.final_layernorm.", "output_norm."},
+                            {"lm_head.", "output."},
+                            {"input_layernorm.", "attn_norm."},
+                            {"pre_ff_layernorm.weight", "ffn_norm"},
+                            {"self_attn.q_proj.", "attn_q."},
+                            {"self_attn.k_proj.", "attn_k."},
+                            {"self_attn.v_proj.", "attn_v."},
+                            {"self_attn.o_proj.", "attn_output."},
+                            {"feed_forward.gate_proj.", "ffn_gate."},
+                            {"feed_forward.up_proj.", "ffn_up."},
+                            {"feed_forward.down_proj.", "ffn_down."},
+                            {"mamba.in_proj.", "ssm_in."},
+                            {"mamba.conv1d.", "ssm_conv1d."},
+                            {"mamba.dt_bias", "ssm_dt.bias"},
+                            {"mamba.A_log", "ssm_a"},
+                            {"mamba.D", "ssm_d"},
+                            {"mamba.out_proj.", "ssm_out."},
+                            {"model.layers.", "blk."}};
+  return Renamed(std::move(name), parts);
 }
 
 // The multipliers of the reference, by the tensors that they go into.

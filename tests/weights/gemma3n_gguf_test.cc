@@ -27,23 +27,21 @@ constexpr uint64_t kVocabulary = 320;
 
 // The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens_per_layer.", "per_layer_token_embd."},
-                                                       {"model.per_layer_model_projection.", "per_layer_model_proj."},
-                                                       {"model.per_layer_projection_norm.", "per_layer_proj_norm."},
-                                                       {"post_per_layer_input_norm.", "post_norm."},
-                                                       {"per_layer_input_gate.", "inp_gate."},
-                                                       {"per_layer_projection.", "proj."},
-                                                       {"altup.correction_coefs.", "altup_correct_coef."},
-                                                       {"altup.correct_output_scale", "altup_correct_scale.weight"},
-                                                       {"altup.prediction_coefs.", "altup_predict_coef."},
-                                                       {"altup.modality_router.", "altup_router."},
-                                                       {"altup.router_norm.", "altup_router_norm."},
-                                                       {"laurel.linear_left.", "laurel_l."},
-                                                       {"laurel.linear_right.", "laurel_r."},
-                                                       {"laurel.post_laurel_norm.", "laurel_post_norm."}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
+  const NamePart parts[] = {{"model.embed_tokens_per_layer.", "per_layer_token_embd."},
+                            {"model.per_layer_model_projection.", "per_layer_model_proj."},
+                            {"model.per_layer_projection_norm.", "per_layer_proj_norm."},
+                            {"post_per_layer_input_norm.", "post_norm."},
+                            {"per_layer_input_gate.", "inp_gate."},
+                            {"per_layer_projection.", "proj."},
+                            {"altup.correction_coefs.", "altup_correct_coef."},
+                            {"altup.correct_output_scale", "altup_correct_scale.weight"},
+                            {"altup.prediction_coefs.", "altup_predict_coef."},
+                            {"altup.modality_router.", "altup_router."},
+                            {"altup.router_norm.", "altup_router_norm."},
+                            {"laurel.linear_left.", "laurel_l."},
+                            {"laurel.linear_right.", "laurel_r."},
+                            {"laurel.post_laurel_norm.", "laurel_post_norm."}};
+  name = Renamed(name, parts);
   return GgufName(name, /*has_post_norms=*/true);
 }
 

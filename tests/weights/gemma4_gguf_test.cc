@@ -12,6 +12,7 @@
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
 #include "tests/support/check_error.h"
+#include "tests/support/gguf_convert.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/golden_gemma4.h"
 #include "tests/support/temporary_folder.h"
@@ -24,41 +25,38 @@ namespace gemma4_gguf_test {
 
 // The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
-                                                       {"model.embed_tokens_per_layer.", "per_layer_token_embd."},
-                                                       {"model.per_layer_model_projection.", "per_layer_model_proj."},
-                                                       {"model.per_layer_projection_norm.", "per_layer_proj_norm."},
-                                                       {"model.norm.", "output_norm."},
-                                                       {"model.layers.", "blk."},
-                                                       {"input_layernorm.", "attn_norm."},
-                                                       {"post_attention_layernorm.", "post_attention_norm."},
-                                                       {"pre_feedforward_layernorm.", "ffn_norm."},
-                                                       {"post_feedforward_layernorm.", "post_ffw_norm."},
-                                                       {"post_per_layer_input_norm.", "post_norm."},
-                                                       {"per_layer_input_gate.", "inp_gate."},
-                                                       {"per_layer_projection.", "proj."},
-                                                       {"layer_scalar", "layer_output_scale.weight"},
-                                                       {"self_attn.o_proj.", "attn_output."},
-                                                       {"self_attn.q_norm.", "attn_q_norm."},
-                                                       {"self_attn.k_norm.", "attn_k_norm."},
-                                                       {"self_attn.q_proj.", "attn_q."},
-                                                       {"self_attn.k_proj.", "attn_k."},
-                                                       {"self_attn.v_proj.", "attn_v."},
-                                                       {"pre_feedforward_layernorm_2.", "pre_ffw_norm_2."},
-                                                       {"post_feedforward_layernorm_1.", "post_ffw_norm_1."},
-                                                       {"post_feedforward_layernorm_2.", "post_ffw_norm_2."},
-                                                       {"router.proj.", "ffn_gate_inp."},
-                                                       {"router.scale", "ffn_gate_inp.scale"},
-                                                       {"router.per_expert_scale", "ffn_down_exps.scale"},
-                                                       {"experts.gate_up_proj", "ffn_gate_up_exps.weight"},
-                                                       {"experts.down_proj", "ffn_down_exps.weight"},
-                                                       {"mlp.gate_proj.", "ffn_gate."},
-                                                       {"mlp.up_proj.", "ffn_up."},
-                                                       {"mlp.down_proj.", "ffn_down."}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
+  const NamePart parts[] = {{"model.embed_tokens.", "token_embd."},
+                            {"model.embed_tokens_per_layer.", "per_layer_token_embd."},
+                            {"model.per_layer_model_projection.", "per_layer_model_proj."},
+                            {"model.per_layer_projection_norm.", "per_layer_proj_norm."},
+                            {"model.norm.", "output_norm."},
+                            {"model.layers.", "blk."},
+                            {"input_layernorm.", "attn_norm."},
+                            {"post_attention_layernorm.", "post_attention_norm."},
+                            {"pre_feedforward_layernorm.", "ffn_norm."},
+                            {"post_feedforward_layernorm.", "post_ffw_norm."},
+                            {"post_per_layer_input_norm.", "post_norm."},
+                            {"per_layer_input_gate.", "inp_gate."},
+                            {"per_layer_projection.", "proj."},
+                            {"layer_scalar", "layer_output_scale.weight"},
+                            {"self_attn.o_proj.", "attn_output."},
+                            {"self_attn.q_norm.", "attn_q_norm."},
+                            {"self_attn.k_norm.", "attn_k_norm."},
+                            {"self_attn.q_proj.", "attn_q."},
+                            {"self_attn.k_proj.", "attn_k."},
+                            {"self_attn.v_proj.", "attn_v."},
+                            {"pre_feedforward_layernorm_2.", "pre_ffw_norm_2."},
+                            {"post_feedforward_layernorm_1.", "post_ffw_norm_1."},
+                            {"post_feedforward_layernorm_2.", "post_ffw_norm_2."},
+                            {"router.proj.", "ffn_gate_inp."},
+                            {"router.scale", "ffn_gate_inp.scale"},
+                            {"router.per_expert_scale", "ffn_down_exps.scale"},
+                            {"experts.gate_up_proj", "ffn_gate_up_exps.weight"},
+                            {"experts.down_proj", "ffn_down_exps.weight"},
+                            {"mlp.gate_proj.", "ffn_gate."},
+                            {"mlp.up_proj.", "ffn_up."},
+                            {"mlp.down_proj.", "ffn_down."}};
+  return Renamed(std::move(name), parts);
 }
 
 std::vector<NewGgufTensor> GoldenTensors(const std::string& folder, const std::vector<float>& divisors) {

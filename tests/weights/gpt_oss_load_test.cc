@@ -12,6 +12,7 @@
 #include "skald/families/gguf_config.h"
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"
+#include "tests/support/gguf_convert.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/golden_gpt_oss.h"
 #include "tests/support/temporary_folder.h"
@@ -34,23 +35,20 @@ NewTensor& Named(std::vector<NewTensor>& tensors, const std::string& name) {
 
 // The converter's name for a tensor that it does not split.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
-                                                       {"model.norm.", "output_norm."},
-                                                       {"lm_head.", "output."},
-                                                       {"model.layers.", "blk."},
-                                                       {"input_layernorm.", "attn_norm."},
-                                                       {"post_attention_layernorm.", "post_attention_norm."},
-                                                       {"self_attn.o_proj.", "attn_output."},
-                                                       {"self_attn.q_proj.", "attn_q."},
-                                                       {"self_attn.k_proj.", "attn_k."},
-                                                       {"self_attn.v_proj.", "attn_v."},
-                                                       {"self_attn.sinks", "attn_sinks.weight"},
-                                                       {"mlp.router.", "ffn_gate_inp."},
-                                                       {"mlp.experts.down_proj_bias", "ffn_down_exps.bias"}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
+  const NamePart parts[] = {{"model.embed_tokens.", "token_embd."},
+                            {"model.norm.", "output_norm."},
+                            {"lm_head.", "output."},
+                            {"model.layers.", "blk."},
+                            {"input_layernorm.", "attn_norm."},
+                            {"post_attention_layernorm.", "post_attention_norm."},
+                            {"self_attn.o_proj.", "attn_output."},
+                            {"self_attn.q_proj.", "attn_q."},
+                            {"self_attn.k_proj.", "attn_k."},
+                            {"self_attn.v_proj.", "attn_v."},
+                            {"self_attn.sinks", "attn_sinks.weight"},
+                            {"mlp.router.", "ffn_gate_inp."},
+                            {"mlp.experts.down_proj_bias", "ffn_down_exps.bias"}};
+  return Renamed(std::move(name), parts);
 }
 
 // Every second element of `size` bytes, from number `first` on.

@@ -17,6 +17,7 @@
 #include "tests/support/gguf_writer.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
+#include "tests/weights/check_arrives.h"
 #include "tests/weights/raw_file.h"
 #include "tests/weights/tiny_checkpoint.h"
 
@@ -25,28 +26,25 @@ namespace granite_gguf_test {
 
 // The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
-                                                       {"model.norm.", "output_norm."},
-                                                       {"input_layernorm.", "attn_norm."},
-                                                       {"post_attention_layernorm.", "ffn_norm."},
-                                                       {"self_attn.q_proj.", "attn_q."},
-                                                       {"self_attn.k_proj.", "attn_k."},
-                                                       {"self_attn.v_proj.", "attn_v."},
-                                                       {"self_attn.o_proj.", "attn_output."},
-                                                       {"mamba.in_proj.", "ssm_in."},
-                                                       {"mamba.conv1d.", "ssm_conv1d."},
-                                                       {"mamba.dt_bias", "ssm_dt.bias"},
-                                                       {"mamba.A_log", "ssm_a"},
-                                                       {"mamba.D", "ssm_d"},
-                                                       {"mamba.norm.", "ssm_norm."},
-                                                       {"mamba.out_proj.", "ssm_out."},
-                                                       {"block_sparse_moe.router.layer.", "ffn_gate_inp."},
-                                                       {"block_sparse_moe.output_linear.", "ffn_down_exps."},
-                                                       {"model.layers.", "blk."}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
+  const NamePart parts[] = {{"model.embed_tokens.", "token_embd."},
+                            {"model.norm.", "output_norm."},
+                            {"input_layernorm.", "attn_norm."},
+                            {"post_attention_layernorm.", "ffn_norm."},
+                            {"self_attn.q_proj.", "attn_q."},
+                            {"self_attn.k_proj.", "attn_k."},
+                            {"self_attn.v_proj.", "attn_v."},
+                            {"self_attn.o_proj.", "attn_output."},
+                            {"mamba.in_proj.", "ssm_in."},
+                            {"mamba.conv1d.", "ssm_conv1d."},
+                            {"mamba.dt_bias", "ssm_dt.bias"},
+                            {"mamba.A_log", "ssm_a"},
+                            {"mamba.D", "ssm_d"},
+                            {"mamba.norm.", "ssm_norm."},
+                            {"mamba.out_proj.", "ssm_out."},
+                            {"block_sparse_moe.router.layer.", "ffn_gate_inp."},
+                            {"block_sparse_moe.output_linear.", "ffn_down_exps."},
+                            {"model.layers.", "blk."}};
+  return Renamed(std::move(name), parts);
 }
 
 // Adds the two halves of a tensor whose rows are gates and then what they let through, of one expert after the other.
@@ -125,18 +123,7 @@ GgufValues HybridMetadata(const std::string& folder, const std::vector<int32_t>&
 }
 
 void CheckArrives(const std::string& folder, const std::vector<int32_t>& kv_heads, size_t head_dim) {
-  CAPTURE(folder);
-  const TemporaryFolder written;
-  const auto path = written.path() / "model.gguf";
-  WriteFile(path, Kept(folder, GgufImage(HybridMetadata(folder, kv_heads), ConvertedTensors(folder, head_dim))));
-  const auto described = DescribeModel(path), expected = DescribeModel(GoldenPath(folder));
-  REQUIRE_MESSAGE(described.has_value(), described.error().message);
-  REQUIRE(expected);
-  CHECK(described->model_type == expected->model_type);
-  CHECK(described->spec == expected->spec);
-  const auto weights = LoadWeights(path, described->spec, "", {.dtype = DType::kF32});
-  REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
-  CHECK(SameWeights(*weights, *LoadWeights(GoldenPath(folder), expected->spec, "", {.dtype = DType::kF32})));
+  testing::CheckArrives(folder, GgufImage(HybridMetadata(folder, kv_heads), ConvertedTensors(folder, head_dim)));
 }
 
 TEST_CASE("Granite 4 arrives from GGUF as from safetensors, with experts and without") {

@@ -25,29 +25,26 @@ namespace lfm2_gguf_test {
 
 // The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
-                                                       {"model.embedding_norm.", "token_embd_norm."},
-                                                       {"model.layers.", "blk."},
-                                                       {"operator_norm.", "attn_norm."},
-                                                       {"conv.conv.", "shortconv.conv."},
-                                                       {"conv.in_proj.", "shortconv.in_proj."},
-                                                       {"conv.out_proj.", "shortconv.out_proj."},
-                                                       {"self_attn.out_proj.", "attn_output."},
-                                                       {"self_attn.q_layernorm.", "attn_q_norm."},
-                                                       {"self_attn.k_layernorm.", "attn_k_norm."},
-                                                       {"self_attn.q_proj.", "attn_q."},
-                                                       {"self_attn.k_proj.", "attn_k."},
-                                                       {"self_attn.v_proj.", "attn_v."},
-                                                       {"feed_forward.gate.", "ffn_gate_inp."},
-                                                       {"feed_forward.expert_bias", "exp_probs_b.bias"},
-                                                       {"feed_forward.experts.", "block_sparse_moe.experts."},
-                                                       {"feed_forward.w1.", "ffn_gate."},
-                                                       {"feed_forward.w2.", "ffn_down."},
-                                                       {"feed_forward.w3.", "ffn_up."}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
+  const NamePart parts[] = {{"model.embed_tokens.", "token_embd."},
+                            {"model.embedding_norm.", "token_embd_norm."},
+                            {"model.layers.", "blk."},
+                            {"operator_norm.", "attn_norm."},
+                            {"conv.conv.", "shortconv.conv."},
+                            {"conv.in_proj.", "shortconv.in_proj."},
+                            {"conv.out_proj.", "shortconv.out_proj."},
+                            {"self_attn.out_proj.", "attn_output."},
+                            {"self_attn.q_layernorm.", "attn_q_norm."},
+                            {"self_attn.k_layernorm.", "attn_k_norm."},
+                            {"self_attn.q_proj.", "attn_q."},
+                            {"self_attn.k_proj.", "attn_k."},
+                            {"self_attn.v_proj.", "attn_v."},
+                            {"feed_forward.gate.", "ffn_gate_inp."},
+                            {"feed_forward.expert_bias", "exp_probs_b.bias"},
+                            {"feed_forward.experts.", "block_sparse_moe.experts."},
+                            {"feed_forward.w1.", "ffn_gate."},
+                            {"feed_forward.w2.", "ffn_down."},
+                            {"feed_forward.w3.", "ffn_up."}};
+  return Renamed(std::move(name), parts);
 }
 
 std::vector<NewGgufTensor> GoldenTensors(const std::string& folder = "lfm2") {

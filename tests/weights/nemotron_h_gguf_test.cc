@@ -17,6 +17,7 @@
 #include "tests/support/gguf_writer.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
+#include "tests/weights/check_arrives.h"
 #include "tests/weights/raw_file.h"
 #include "tests/weights/tiny_checkpoint.h"
 
@@ -25,43 +26,39 @@ namespace nemotron_h_gguf_test {
 
 // The converter's name for a tensor of the checkpoint; experts get the name of their stack.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {
-      {"backbone.embeddings.", "token_embd."},
-      {"backbone.norm_f.", "output_norm."},
-      {"lm_head.", "output."},
-      {"mixer.in_proj.", "ssm_in."},
-      {"mixer.conv1d.", "ssm_conv1d."},
-      {"mixer.dt_bias", "ssm_dt.bias"},
-      {"mixer.A_log", "ssm_a"},
-      {"mixer.D", "ssm_d"},
-      {"mixer.norm.", "ssm_norm."},
-      {"mixer.out_proj.", "ssm_out."},
-      {"mixer.q_proj.", "attn_q."},
-      {"mixer.k_proj.", "attn_k."},
-      {"mixer.v_proj.", "attn_v."},
-      {"mixer.o_proj.", "attn_output."},
-      {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias"},
-      {"mixer.gate.", "ffn_gate_inp."},
-      {"mixer.fc1_latent_proj.", "ffn_latent_down."},
-      {"mixer.fc2_latent_proj.", "ffn_latent_up."},
-      {"mixer.shared_experts.up_proj.", "ffn_up_shexp."},
-      {"mixer.shared_experts.down_proj.", "ffn_down_shexp."},
-      {"mixer.experts.", "block_sparse_moe.experts."},
-      {"mixer.up_proj.", "ffn_up."},
-      {"mixer.down_proj.", "ffn_down."},
-      {"mtp.layers.1.norm.", "blk.5.post_attention_norm."},
-      {"mtp.layers.1.final_layernorm.", "blk.5.nextn.shared_head_norm."},
-      {"mtp.layers.0.", "blk.5."},
-      {"mtp.layers.1.", "blk.5."},
-      {".eh_proj.", ".nextn.eh_proj."},
-      {".enorm.", ".nextn.enorm."},
-      {".hnorm.", ".nextn.hnorm."},
-      {".norm.", ".attn_norm."},
-      {"backbone.layers.", "blk."}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
+  const NamePart parts[] = {{"backbone.embeddings.", "token_embd."},
+                            {"backbone.norm_f.", "output_norm."},
+                            {"lm_head.", "output."},
+                            {"mixer.in_proj.", "ssm_in."},
+                            {"mixer.conv1d.", "ssm_conv1d."},
+                            {"mixer.dt_bias", "ssm_dt.bias"},
+                            {"mixer.A_log", "ssm_a"},
+                            {"mixer.D", "ssm_d"},
+                            {"mixer.norm.", "ssm_norm."},
+                            {"mixer.out_proj.", "ssm_out."},
+                            {"mixer.q_proj.", "attn_q."},
+                            {"mixer.k_proj.", "attn_k."},
+                            {"mixer.v_proj.", "attn_v."},
+                            {"mixer.o_proj.", "attn_output."},
+                            {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias"},
+                            {"mixer.gate.", "ffn_gate_inp."},
+                            {"mixer.fc1_latent_proj.", "ffn_latent_down."},
+                            {"mixer.fc2_latent_proj.", "ffn_latent_up."},
+                            {"mixer.shared_experts.up_proj.", "ffn_up_shexp."},
+                            {"mixer.shared_experts.down_proj.", "ffn_down_shexp."},
+                            {"mixer.experts.", "block_sparse_moe.experts."},
+                            {"mixer.up_proj.", "ffn_up."},
+                            {"mixer.down_proj.", "ffn_down."},
+                            {"mtp.layers.1.norm.", "blk.5.post_attention_norm."},
+                            {"mtp.layers.1.final_layernorm.", "blk.5.nextn.shared_head_norm."},
+                            {"mtp.layers.0.", "blk.5."},
+                            {"mtp.layers.1.", "blk.5."},
+                            {".eh_proj.", ".nextn.eh_proj."},
+                            {".enorm.", ".nextn.enorm."},
+                            {".hnorm.", ".nextn.hnorm."},
+                            {".norm.", ".attn_norm."},
+                            {"backbone.layers.", "blk."}};
+  return Renamed(std::move(name), parts);
 }
 
 std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder, const std::string& file = "model.safetensors") {
@@ -140,18 +137,7 @@ GgufValues LatentMetadata() {
 }
 
 void CheckArrives(const std::string& folder, const GgufValues& metadata) {
-  CAPTURE(folder);
-  const TemporaryFolder written;
-  const auto path = written.path() / "model.gguf";
-  WriteFile(path, Kept(folder, GgufImage(metadata, ConvertedTensors(folder))));
-  const auto described = DescribeModel(path), expected = DescribeModel(GoldenPath(folder));
-  REQUIRE_MESSAGE(described.has_value(), described.error().message);
-  REQUIRE(expected);
-  CHECK(described->model_type == expected->model_type);
-  CHECK(described->spec == expected->spec);
-  const auto weights = LoadWeights(path, described->spec, "", {.dtype = DType::kF32});
-  REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
-  CHECK(SameWeights(*weights, *LoadWeights(GoldenPath(folder), expected->spec, "", {.dtype = DType::kF32})));
+  testing::CheckArrives(folder, GgufImage(metadata, ConvertedTensors(folder)));
 }
 
 TEST_CASE("Nemotron-H arrives from GGUF as from safetensors, with experts, also in a latent space, and without") {

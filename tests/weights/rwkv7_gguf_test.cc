@@ -12,6 +12,7 @@
 #include "skald/families/rwkv7/rwkv7.h"
 #include "skald/model/load_any.h"
 #include "tests/support/check_error.h"
+#include "tests/support/gguf_convert.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
@@ -23,31 +24,28 @@ namespace rwkv7_gguf_test {
 
 // The converter's name for a tensor of the checkpoint.
 std::string Converted(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embeddings.", "token_embd."},
-                                                       {"model.norm.", "output_norm."},
-                                                       {"model.layers.0.pre_norm.", "token_embd_norm."},
-                                                       {"lm_head.", "output."},
-                                                       {"model.layers.", "blk."},
-                                                       {".ffn_norm.", ".attn_norm_2."},
-                                                       {"attn.r_proj.", "time_mix_receptance."},
-                                                       {"attn.k_proj.", "time_mix_key."},
-                                                       {"attn.v_proj.", "time_mix_value."},
-                                                       {"attn.o_proj.", "time_mix_output."},
-                                                       {"attn.g_norm.", "time_mix_ln."},
-                                                       {"attn.k_k", "time_mix_k_k.weight"},
-                                                       {"attn.k_a", "time_mix_k_a.weight"},
-                                                       {"attn.r_k", "time_mix_r_k.weight"},
-                                                       {"ffn.x_k", "channel_mix_lerp_k.weight"},
-                                                       {"ffn.key.", "channel_mix_key."},
-                                                       {"ffn.value.", "channel_mix_value."},
-                                                       {"_lora.lora.0.weight", "1.weight"},
-                                                       {"_lora.lora.2.weight", "2.weight"},
-                                                       {"_lora.lora.2.bias", "0.weight"},
-                                                       {".attn.", ".time_mix_"}};
-  for (const auto& [from, to] : parts) {
-    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
+  const NamePart parts[] = {{"model.embeddings.", "token_embd."},
+                            {"model.norm.", "output_norm."},
+                            {"model.layers.0.pre_norm.", "token_embd_norm."},
+                            {"lm_head.", "output."},
+                            {"model.layers.", "blk."},
+                            {".ffn_norm.", ".attn_norm_2."},
+                            {"attn.r_proj.", "time_mix_receptance."},
+                            {"attn.k_proj.", "time_mix_key."},
+                            {"attn.v_proj.", "time_mix_value."},
+                            {"attn.o_proj.", "time_mix_output."},
+                            {"attn.g_norm.", "time_mix_ln."},
+                            {"attn.k_k", "time_mix_k_k.weight"},
+                            {"attn.k_a", "time_mix_k_a.weight"},
+                            {"attn.r_k", "time_mix_r_k.weight"},
+                            {"ffn.x_k", "channel_mix_lerp_k.weight"},
+                            {"ffn.key.", "channel_mix_key."},
+                            {"ffn.value.", "channel_mix_value."},
+                            {"_lora.lora.0.weight", "1.weight"},
+                            {"_lora.lora.2.weight", "2.weight"},
+                            {"_lora.lora.2.bias", "0.weight"},
+                            {".attn.", ".time_mix_"}};
+  return Renamed(std::move(name), parts);
 }
 
 // All tensors of the checkpoint. The mixing factors of rows are joined, and the first layer has copies of its rates in
