@@ -117,7 +117,7 @@ class Encoders(TestCase):
         self.assertEqual([json.loads(line)["index"] for line in out.splitlines()], [int(row[1]) for row in rows[:2]])
 
     def test_rerankers(self):
-        reranker = tiny_encoder.write_encoder(self.folder / "reranker", is_reranker=True)
+        reranker = tiny_encoder.write_reranker(self.folder / "reranker")
         out, _ = self.run_skald("rank", "--model", reranker, "light", "--json", stdin=lines(TEXTS))
         rows = [json.loads(line) for line in out.splitlines()]
         self.assertTrue(all(0 < row["score"] < 1 for row in rows))
@@ -158,15 +158,15 @@ class Encoders(TestCase):
         return {row["index"]: row["score"] for row in map(json.loads, out.splitlines())}
 
     def test_scores_are_those_of_the_originals(self):
-        wanted = json.loads(pathlib.Path("tests/golden/data/rankings.json").read_text())
-        cross_encoder = tiny_encoder.write_encoder(self.folder / "cross_encoder", is_reranker=True)
+        of_bert, of_judge = tiny_encoder.ranks_of("bert"), tiny_encoder.ranks_of("judge")
+        bert = tiny_encoder.write_reranker(self.folder / "bert")
         judge = tiny_encoder.write_judge(self.folder / "judge")
         silent = tiny_encoder.write_judge(self.folder / "silent", says_so=False)
-        for model, scores, arguments in [(cross_encoder, wanted["cross_encoder"]["scores"], []),
-                                         (cross_encoder, wanted["cross_encoder"]["raw"], ["--raw"]),
-                                         (judge, wanted["judge"]["scores"], []),
-                                         (silent, wanted["judge"]["scores"], ["--yes-or-no"]),
-                                         (judge, wanted["judge"]["instructed"], ["--instruction", wanted["instruction"]])]:
+        for model, wanted, name, arguments in [(bert, of_bert, "scores", []), (bert, of_bert, "raw", ["--raw"]),
+                                               (judge, of_judge, "scores", []),
+                                               (silent, of_judge, "scores", ["--yes-or-no"]),
+                                               (judge, of_judge, "instructed", ["--instruction", of_judge["instruction"]])]:
+            scores = wanted[name]
             given = self.rank(model, wanted, *arguments)
             for i, score in enumerate(scores):
                 self.assertAlmostEqual(given[i], score, places=5)

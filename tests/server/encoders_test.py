@@ -15,7 +15,6 @@ import tiny_encoder
 
 PROGRAM = sys.argv[1]
 DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "demo_model")
-RANKINGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "data", "rankings.json")
 TEXTS = ["And God said, Let there be light", "light", "the waters"]
 LONG = "light " * 200
 
@@ -24,7 +23,7 @@ def setUpModule():
     global server, folder
     folder = temporary_folder()
     embed = tiny_encoder.write_encoder(os.path.join(folder.name, "embed"))
-    rerank = tiny_encoder.write_encoder(os.path.join(folder.name, "rerank"), is_reranker=True)
+    rerank = tiny_encoder.write_reranker(os.path.join(folder.name, "rerank"))
     colbert = tiny_encoder.write_colbert(os.path.join(folder.name, "colbert"))
     judge = tiny_encoder.write_judge(os.path.join(folder.name, "judge"))
     server = RunningServer(PROGRAM, "--model", f"embed={embed}", "--model", f"rerank={rerank}", "--model", f"demo={DEMO}",
@@ -225,14 +224,12 @@ class Rankings(unittest.TestCase):
         self.assertEqual([one["index"] for one in raw], [one["index"] for one in wanted])
 
     def test_scores_are_those_of_the_originals(self):
-        with open(RANKINGS) as file:
-            wanted = json.load(file)
-        plain = {"query": wanted["query"], "documents": wanted["documents"]}
-        for model, scores, fields in [("rerank", wanted["cross_encoder"]["scores"], {}),
-                                      ("rerank", wanted["cross_encoder"]["raw"], {"raw_scores": True}),
-                                      ("judge", wanted["judge"]["scores"], {}),
-                                      ("judge", wanted["judge"]["instructed"], {"instruction": wanted["instruction"]})]:
-            results = self.rank(model=model, **plain, **fields)["results"]
+        bert, judge = tiny_encoder.ranks_of("bert"), tiny_encoder.ranks_of("judge")
+        for model, wanted, name, fields in [("rerank", bert, "scores", {}), ("rerank", bert, "raw", {"raw_scores": True}),
+                                            ("judge", judge, "scores", {}),
+                                            ("judge", judge, "instructed", {"instruction": judge["instruction"]})]:
+            scores = wanted[name]
+            results = self.rank(model=model, query=wanted["query"], documents=wanted["documents"], **fields)["results"]
             self.assertEqual([one["index"] for one in results], sorted(range(len(scores)), key=lambda i: -scores[i]))
             for one in results:
                 self.assertAlmostEqual(one["relevance_score"], scores[one["index"]], places=5)

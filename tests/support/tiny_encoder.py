@@ -2,19 +2,21 @@
 """Writes small encoders of random weights, as Hugging Face publishes them, with nothing but the standard library."""
 
 import json
+import math
 import os
 import random
 import shutil
 import struct
 
-TOKENIZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "text", "data", "encoders", "bert_uncased_json",
-                         "tokenizer.json")
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOKENIZER = os.path.join(TESTS, "text", "data", "encoders", "bert_uncased_json", "tokenizer.json")
+RANKERS = os.path.join(TESTS, "golden", "data", "rankers")
 PIECES, POSITIONS, DIMENSION, COLUMNS, HEADS, LAYERS = 260, 64, 32, 48, 4, 2
 TOKEN_DIMENSION = 12  # of embeddings of tokens
 PROMPTS = {"query": "In the beginning ", "document": ""}
 
 
-def shapes(is_reranker):
+def shapes():
     """The names and shapes of all tensors of a BERT."""
     bert = {"embeddings.word_embeddings.weight": [PIECES, DIMENSION],
             "embeddings.position_embeddings.weight": [POSITIONS, DIMENSION],
@@ -29,13 +31,10 @@ def shapes(is_reranker):
         bert[layer + "attention.output.LayerNorm"] = bert[layer + "output.LayerNorm"] = [DIMENSION]
     tensors = {}
     for name, shape in bert.items():
-        name = ("bert." if is_reranker else "") + name
         if name.endswith(".weight"):
             tensors[name] = shape
         else:
             tensors[name + ".weight"], tensors[name + ".bias"] = shape, shape[:1]
-    if is_reranker:
-        tensors |= {"classifier.weight": [1, DIMENSION], "classifier.bias": [1]}
     return tensors
 
 
@@ -130,20 +129,35 @@ def write_judge(folder, says_so=True, seed=39):
     return folder
 
 
-def write_encoder(folder, is_reranker=False, seed=38):
-    """Writes a BERT that embeds, with prompts, or one that ranks. Returns the folder."""
+def write_reranker(folder):
+    """Writes the BERT of tests/golden/data/rankers, with its tokenizer. Returns the folder."""
     os.makedirs(folder)
-    write_safetensors(os.path.join(folder, "model.safetensors"), shapes(is_reranker), seed)
-    config = {"architectures": ["BertForSequenceClassification" if is_reranker else "BertModel"], "model_type": "bert",
-              "hidden_act": "gelu", "hidden_size": DIMENSION, "intermediate_size": COLUMNS, "layer_norm_eps": 1e-12,
-              "max_position_embeddings": POSITIONS, "num_attention_heads": HEADS, "num_hidden_layers": LAYERS,
-              "pad_token_id": 0, "type_vocab_size": 2, "vocab_size": PIECES}
-    if is_reranker:
-        config |= {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
-    write_json(folder, "config.json", config)
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(os.path.join(RANKERS, "bert", name), folder)
     shutil.copy(TOKENIZER, folder)
-    if is_reranker:
-        return folder
+    return folder
+
+
+def ranks_of(name):
+    """A query, documents and their scores by the originals of write_reranker ("bert"), raw ones too, and of write_judge."""
+    with open(os.path.join(RANKERS, "judge.json" if name == "judge" else f"{name}/ranks.json")) as file:
+        ranks = json.load(file)
+    if name != "judge":
+        ranks["raw"] = ranks["scores"]
+        ranks["scores"] = [1 / (1 + math.exp(-score)) for score in ranks["raw"]]
+    return ranks
+
+
+def write_encoder(folder, seed=38):
+    """Writes a BERT that embeds, with prompts. Returns the folder."""
+    os.makedirs(folder)
+    write_safetensors(os.path.join(folder, "model.safetensors"), shapes(), seed)
+    write_json(folder, "config.json", {
+        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": DIMENSION,
+        "intermediate_size": COLUMNS, "layer_norm_eps": 1e-12, "max_position_embeddings": POSITIONS,
+        "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "pad_token_id": 0, "type_vocab_size": 2,
+        "vocab_size": PIECES})
+    shutil.copy(TOKENIZER, folder)
     kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
     write_json(folder, "modules.json", [{"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models." + kind}
                                         for i, (path, kind) in enumerate(kinds)])
