@@ -12,9 +12,9 @@
 #include <string_view>
 #include <utility>
 
-#include "conversation/chat_commands.h"
+#include "conversation/chat/chat_commands.h"
+#include "conversation/chat/kept_chat.h"
 #include "conversation/drafting.h"
-#include "conversation/kept_chat.h"
 #include "conversation/rescue.h"
 #include "model_files/model_text.h"
 #include "setup.h"

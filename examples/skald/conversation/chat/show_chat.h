@@ -2,12 +2,12 @@
 //
 // Tells the user the parts of a chat: /show.
 
-#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_SHOW_CHAT_H_
-#define SKALD_EXAMPLES_SKALD_CONVERSATION_SHOW_CHAT_H_
+#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_SHOW_CHAT_H_
+#define SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_SHOW_CHAT_H_
 
 #include <string>
 
-#include "conversation/kept_chat.h"
+#include "conversation/chat/kept_chat.h"
 #include "skald/base/result.h"
 
 namespace skald::program {
@@ -18,4 +18,4 @@ Result<void> ShowChat(KeptChat& chat, const std::string& part);
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_SHOW_CHAT_H_
+#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_SHOW_CHAT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "conversation/show_chat.h"
+#include "conversation/chat/show_chat.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "bench/bench_measure.h"
-#include "conversation/chat_settings.h"
+#include "conversation/chat/chat_settings.h"
 #include "conversation/drafting.h"
 #include "skald/base/text/printable.h"
 #include "skald/open/tools/output_format.h"

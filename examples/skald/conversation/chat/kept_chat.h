@@ -2,8 +2,8 @@
 //
 // KeptChat: a conversation on the terminal, and the file that it is kept in.
 
-#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_KEPT_CHAT_H_
-#define SKALD_EXAMPLES_SKALD_CONVERSATION_KEPT_CHAT_H_
+#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_KEPT_CHAT_H_
+#define SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_KEPT_CHAT_H_
 
 #include <cstddef>
 #include <filesystem>
@@ -103,4 +103,4 @@ class KeptChat {
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_KEPT_CHAT_H_
+#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_KEPT_CHAT_H_

@@ -17,7 +17,7 @@
 #include "tests/support/gguf_writer.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
-#include "tests/weights/check_arrives.h"
+#include "tests/weights/families/check_arrives.h"
 #include "tests/weights/raw_file.h"
 #include "tests/weights/tiny_checkpoint.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "conversation/kept_chat.h"
+#include "conversation/chat/kept_chat.h"
 
 #include <algorithm>
 #include <iostream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "conversation/chat_settings.h"
+#include "conversation/chat/chat_settings.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,13 +2,13 @@
 //
 // The lines of a chat that begin with a slash.
 
-#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_COMMANDS_H_
-#define SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_COMMANDS_H_
+#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_CHAT_COMMANDS_H_
+#define SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_CHAT_COMMANDS_H_
 
 #include <string>
 #include <vector>
 
-#include "conversation/kept_chat.h"
+#include "conversation/chat/kept_chat.h"
 #include "skald/base/result.h"
 
 namespace skald::program {
@@ -22,4 +22,4 @@ Result<void> RunChatCommand(const std::string& line, KeptChat& chat);
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_COMMANDS_H_
+#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_CHAT_COMMANDS_H_

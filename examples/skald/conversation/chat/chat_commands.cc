@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "conversation/chat_commands.h"
+#include "conversation/chat/chat_commands.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
-#include "conversation/chat_settings.h"
-#include "conversation/show_chat.h"
+#include "conversation/chat/chat_settings.h"
+#include "conversation/chat/show_chat.h"
 #include "terminal/messages.h"
 #include "terminal/text_editor.h"
 

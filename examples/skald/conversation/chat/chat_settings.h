@@ -2,8 +2,8 @@
 //
 // The settings of a chat's answers by their names, as /set and /show have them.
 
-#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_SETTINGS_H_
-#define SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_SETTINGS_H_
+#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_CHAT_SETTINGS_H_
+#define SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_CHAT_SETTINGS_H_
 
 #include <string>
 
@@ -21,4 +21,4 @@ Result<void> ChangeSetting(Conversation& chat, const std::string& text);
 
 }  // namespace skald::program
 
-#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_SETTINGS_H_
+#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_CHAT_CHAT_SETTINGS_H_

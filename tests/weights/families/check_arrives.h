@@ -2,8 +2,8 @@
 //
 // Whether a model arrives from a GGUF file as from its folder.
 
-#ifndef SKALD_TESTS_WEIGHTS_CHECK_ARRIVES_H_
-#define SKALD_TESTS_WEIGHTS_CHECK_ARRIVES_H_
+#ifndef SKALD_TESTS_WEIGHTS_FAMILIES_CHECK_ARRIVES_H_
+#define SKALD_TESTS_WEIGHTS_FAMILIES_CHECK_ARRIVES_H_
 
 #include <string>
 
@@ -34,4 +34,4 @@ inline void CheckArrives(const std::string& folder, const std::string& image) {
 
 }  // namespace skald::testing
 
-#endif  // SKALD_TESTS_WEIGHTS_CHECK_ARRIVES_H_
+#endif  // SKALD_TESTS_WEIGHTS_FAMILIES_CHECK_ARRIVES_H_
