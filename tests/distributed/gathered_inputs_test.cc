@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -66,7 +68,9 @@ Products Multiply(const Matrices& matrices, std::span<const float> input, size_t
   return products;
 }
 
-std::vector<Products> MultiplyOnRanks(DType type, size_t units, std::span<const float> input, size_t rows, size_t split,
+// `matrices_of(share)` are those of a rank.
+template <class MatricesOf>
+std::vector<Products> MultiplyOnRanks(MatricesOf matrices_of, std::span<const float> input, size_t rows, size_t split,
                                       size_t ranks) {
   std::vector<ThreadRank> ends = CreateThreadRanks(ranks);
   std::vector<Products> products(ranks);
@@ -74,7 +78,7 @@ std::vector<Products> MultiplyOnRanks(DType type, size_t units, std::span<const 
   for (size_t r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
       const CommunicatorRef end(ends[r]);
-      products[r] = Multiply(Matrices(type, units, end.share()), input, rows, split, end);
+      products[r] = Multiply(matrices_of(end.share()), input, rows, split, end);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -83,18 +87,21 @@ std::vector<Products> MultiplyOnRanks(DType type, size_t units, std::span<const 
 
 template <class Check>
 void ForEachPartitioning(DType type, Check check) {
+  const auto of_units = [type](size_t units) {
+    return [type, units](const RankShare& share) { return Matrices(type, units, share); };
+  };
   for (const size_t rows : {2u, 9u, 40u}) {
     std::vector<float> input(rows * kCols);
     for (size_t i = 0; i < input.size(); ++i) input[i] = internal::UniformAt(rows, i);
     const size_t split = rows / 2;
-    const Products whole = MultiplyOnRanks(type, 1, input, rows, split, 1)[0];
+    const Products whole = MultiplyOnRanks(of_units(1), input, rows, split, 1)[0];
     for (const size_t ranks : {2u, 3u}) {
       // Blocks of activations, tiles, and neither.
       for (const size_t units : {4u, 32u, 128u}) {
         CAPTURE(rows);
         CAPTURE(ranks);
         CAPTURE(units);
-        check(whole, MultiplyOnRanks(type, units, input, rows, split, ranks), rows, units);
+        check(whole, MultiplyOnRanks(of_units(units), input, rows, split, ranks), rows, units);
       }
     }
   }
@@ -109,6 +116,37 @@ TEST_CASE("inputs that ranks have by columns give what one process computes") {
     ForEachPartitioning(type, [&](const Products& whole, const std::vector<Products>& of_ranks, size_t, size_t) {
       for (const Products& products : of_ranks) CHECK((products == whole));
     });
+  }
+}
+
+TEST_CASE("columns in an order of their own multiply the inputs that the order names, on any number of ranks") {
+  constexpr size_t kRows = 9;
+  std::vector<uint32_t> order(kCols);
+  for (size_t k = 0; k < kCols; ++k) order[k] = static_cast<uint32_t>(k * 389 % kCols);
+  std::vector<float> input(kRows * kCols), moved(kRows * kCols);
+  for (size_t i = 0; i < input.size(); ++i) input[i] = internal::UniformAt(1, i);
+  for (size_t i = 0; i < input.size(); ++i) moved[i] = input[i / kCols * kCols + order[i % kCols]];
+  const auto with_order = [&](Matrices matrices) {
+    Matrix& matrix = matrices.matrices[0];
+    Matrix ordered(matrix.rows, kCols, matrix.dtype, order);
+    std::memcpy(ordered.data.data(), matrix.bytes(), matrix.data.size());
+    ordered.division = matrix.division;
+    matrix = std::move(ordered);
+    return matrices;
+  };
+  std::vector<DType> types = kCodedTypes;
+  types.push_back(DType::kF32);
+  for (const DType type : types) {
+    CAPTURE(NameOf(type));
+    const auto plain = [=](const RankShare& share) { return Matrices(type, 4, share); };
+    const Products unmoved = MultiplyOnRanks(plain, input, kRows, 4, 1)[0];
+    Products expected = MultiplyOnRanks(plain, moved, kRows, 4, 1)[0];
+    // The second matrix of MatMulEach has no order.
+    std::copy(unmoved.each.begin() + 4 * kOutputs, unmoved.each.end(), expected.each.begin() + 4 * kOutputs);
+    for (const size_t ranks : {1u, 2u, 3u}) {
+      const auto ordered = [=](const RankShare& share) { return with_order(plain(share)); };
+      for (const Products& products : MultiplyOnRanks(ordered, input, kRows, 4, ranks)) CHECK((products == expected));
+    }
   }
 }
 

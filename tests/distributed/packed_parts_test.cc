@@ -125,6 +125,11 @@ TEST_CASE("parts of packed files are those of the checkpoint, for every type of 
   }
 }
 
+TEST_CASE("parts of packed files are those of the checkpoint, where columns have an order of their own") {
+  CheckParts(GoldenPath("quantised/gptq_act_order"), DType::kF32);
+  CheckParts(GoldenPath("quantised/ct_act_order"), DType::kF32);
+}
+
 SKALD_LAW("parts of packed files are those of the weights that were packed", small) {
   const TemporaryFolder folder;
   for (const DType type : AllTypes()) {

@@ -64,7 +64,9 @@ uint64_t SumOf(const ModelWeights& weights) {
   ForEachArray(
       ParametersOf(weights),
       [&](const Matrix& matrix, size_t, size_t) {
-        Require(matrix.data.size() == Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype));
+        const size_t order_bytes = matrix.has_order ? Matrix::OrderBytes(matrix.cols) : 0;
+        Require(matrix.data.size() == Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype) + order_bytes);
+        for (const uint32_t input : matrix.order()) Require(input < matrix.cols);
         sum += Xxh64(matrix.data);
       },
       [&](const std::vector<float>& vector, size_t size) {

@@ -5,8 +5,8 @@
 usage: make_quantised.py FOLDER [CASE...]      all cases below where none is named
 
 Needs the packages transformers 5.24.0, torch 2.15.0, compressed-tensors 0.20.0, bitsandbytes 0.50.2, mlx and mlx-cpu
-0.32.4, autoawq 0.2.9, auto-gptq 0.7.1 and auto-round 0.16.1 of the Python index; of the last three only the files that
-pack. transformers computes the logits in float32, of weights that the library's own code has made floats again.
+0.32.4, nvidia-modelopt 0.47.0, autoawq 0.2.9, auto-gptq 0.7.1 and auto-round 0.16.1 of the Python index; of the last
+three only the files that pack. transformers computes the logits in float32, of weights that the library's own code has made floats again.
 """
 import json
 import os
@@ -113,6 +113,68 @@ class BitNet:
         numbers = unpack_weights(packed, torch.float32)
         found = numbers / stored.float() if self.divides else numbers * stored.float()
         return {"weight": packed, "weight_scale": stored}, found
+
+
+class OnlineBitNet:
+    """Floats, which transformers rounds as it computes."""
+
+    config = {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "online",
+              "modules_to_not_convert": ["lm_head", "model.layers.0.mlp.up_proj"]}
+
+    def __call__(self, name, weight):
+        from transformers.integrations.bitnet import WeightQuant
+        weight = weight.bfloat16()
+        stays = name in self.config["modules_to_not_convert"]
+        return {"weight": weight}, (weight if stays else WeightQuant.apply(weight)).float()
+
+
+class ModelOpt:
+    """Kinds by the ends of modules' names. `own_file`: as older folders have it, without a field in config.json."""
+
+    def __init__(self, kinds, own_file=False):
+        from modelopt.torch.export.convert_hf_config import convert_hf_quant_config_format
+        self.kinds, self.own_file = kinds, own_file
+        described = {"quant_algo": kinds[0][1], "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}
+        if len(kinds) > 1:
+            layers = {f"model.layers.0.{part}": {"quant_algo": kind} for part, kind in kinds}
+            described = dict(described, quant_algo="MIXED_PRECISION", quantized_layers=layers)
+        self.file = {"producer": {"name": "modelopt", "version": "0.47.0"}, "quantization": described}
+        self.config = convert_hf_quant_config_format(self.file)
+
+    def __call__(self, name, weight):
+        kind = next(kind for part, kind in self.kinds if part in name)
+        tensors, found = getattr(self, kind.lower())(weight)
+        tensors["input_scale"] = torch.tensor(0.02)
+        if name[-6:] in ("k_proj", "v_proj"):
+            tensors[f"{name[-6]}_scale"] = torch.tensor(0.5)
+        return tensors, found
+
+    @staticmethod
+    def nvfp4(weight):
+        from modelopt.torch.quantization.qtensor import NVFP4QTensor
+        packed, scale, factor = NVFP4QTensor.quantize(weight.clone(), 16)
+        found = packed.dequantize(torch.float32, scale=scale, double_scale=factor, block_sizes={-1: 16})
+        return dict(weight=packed._quantized_data, weight_scale=scale, weight_scale_2=factor), found
+
+    @staticmethod
+    def fp8(weight, **sizes):
+        from modelopt.torch.quantization.qtensor import FP8QTensor
+        packed, scale = FP8QTensor.quantize(weight.clone(), **sizes)
+        found = packed.dequantize(torch.float32, scale=scale, block_sizes=sizes.get("block_sizes"))
+        return dict(weight=packed._quantized_data, weight_scale=scale.squeeze() if scale.numel() == 1 else scale), found
+
+    def fp8_per_channel_per_token(self, weight):
+        tensors, found = self.fp8(weight, axis=0)
+        return dict(tensors, weight_scale=tensors["weight_scale"].reshape(-1)), found
+
+    def fp8_pb_wo(self, weight):
+        return self.fp8(weight, block_sizes={-1: 128, -2: 128})
+
+    @staticmethod
+    def mxfp8(weight):
+        from modelopt.torch.quantization.qtensor import MXFP8QTensor
+        packed, scale = MXFP8QTensor.quantize(weight.clone())
+        return dict(weight=packed._quantized_data, weight_scale=scale), packed.dequantize(torch.float32, scale=scale)
 
 
 class MixedTensors:
@@ -312,6 +374,25 @@ class AwqGemv:
         return dict(qweight=packed.qweight, qzeros=packed.qzeros, scales=packed.scales), found
 
 
+class AwqFast:
+    """The library multiplies on other devices alone: codes times scales and zero points, which are scaled, are added."""
+
+    config = dict(Awq.config, version="gemv_fast")
+
+    def __call__(self, name, weight):
+        from awq.modules.linear.gemv_fast import WQLinear_GEMVFast
+        scale, zero = scales_of(weight, 32, 4, False)
+        scale = scale.half().float()
+        spread, middle = scale.repeat_interleave(32, 1), zero.repeat_interleave(32, 1)
+        codes = (weight / spread + middle).round().clamp(0, 15)
+        linear = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
+        linear.weight.data = (codes - middle) * spread
+        packed = WQLinear_GEMVFast.from_linear(linear, 4, 32, scales=scale, zeros=zero)
+        added = packed.qzeros[: scale.shape[1]].t().float()
+        found = codes * spread + added.repeat_interleave(32, 1)
+        return dict(qweight=packed.qweight, qzeros=packed.qzeros, scales=packed.scales), found
+
+
 class BitsAndBytes:
     def __init__(self, kind, nested=False):
         self.kind, self.nested = kind, nested
@@ -408,6 +489,13 @@ CASES = {
     "auto_round_awq": ("qwen3", lambda: AutoRound("auto_round:auto_awq", {})),
     "bitnet": ("bitnet", lambda: BitNet("autobitlinear")),
     "bitnet_divided": ("bitnet", lambda: BitNet("bitlinear")),
+    "bitnet_online": ("bitnet", OnlineBitNet),
+    "awq_fast": ("qwen3", AwqFast),
+    "modelopt_nvfp4": ("qwen3", lambda: ModelOpt([("", "NVFP4")])),
+    "modelopt_fp8": ("llama", lambda: ModelOpt([("", "FP8")], own_file=True)),
+    "modelopt_mixed": ("qwen3", lambda: ModelOpt([("self_attn.o_proj", "FP8_PER_CHANNEL_PER_TOKEN"),
+                                                  ("self_attn", "NVFP4"), ("down_proj", "MXFP8"),
+                                                  ("mlp", "FP8_PB_WO")])),
     "mlx_experts": ("qwen3_moe", lambda: Mlx(4)),
     "mlx_6bit": ("qwen3", lambda: Mlx(6, {"model.layers.1.mlp.up_proj": {"group_size": 64, "bits": 8},
                                           "model.layers.0.mlp.up_proj": False})),
@@ -418,6 +506,10 @@ def model_of(family, method):
     sizes = {"qwen3_moe": EXPERTS, "bitnet": TERNARY, "llama4_text": CHUNKED}.get(family, SIZES)
     if family == "qwen3_moe" and isinstance(method, Mlx):
         sizes = dict(sizes, moe_intermediate_size=64)  # whole groups
+    if isinstance(method, ModelOpt) and len(method.kinds) > 1:
+        sizes = dict(sizes, intermediate_size=160)  # two blocks
+    if isinstance(method, AwqFast):
+        sizes = dict(sizes, intermediate_size=128)  # multiples of 64
     config = transformers.AutoConfig.for_model(family, **sizes)
     config._attn_implementation = config._experts_implementation = "eager"
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
@@ -485,7 +577,10 @@ def record(folder, case):
     into.mkdir(parents=True, exist_ok=True)
     save_file(quantised(model, method), into / "model.safetensors")
     config = json.loads(model.config.to_json_string())
-    config["quantization" if isinstance(method, Mlx) else "quantization_config"] = method.config
+    if getattr(method, "own_file", False):
+        (into / "hf_quant_config.json").write_text(json.dumps(method.file, indent=2) + "\n")
+    else:
+        config["quantization" if isinstance(method, Mlx) else "quantization_config"] = method.config
     (into / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     prompt = torch.randint(3, VOCABULARY, (1, PROMPT), generator=torch.Generator().manual_seed(3))
     with torch.no_grad():

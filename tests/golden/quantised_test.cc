@@ -17,9 +17,11 @@
 #include "skald/model/load_any.h"
 #include "tests/support/check_error.h"
 #include "tests/support/compare_logits.h"
+#include "tests/support/layer_blocks.h"
 #include "tests/support/reference_tensors.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
+#include "tests/support/unpack.h"
 #include "tests/support/widen.h"
 #include "tests/weights/raw_file.h"
 #include "tests/weights/tiny_checkpoint.h"
@@ -63,19 +65,19 @@ const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
                        {"fbgemm_fp8", {DType::kF8}},
                        {"ct_w4a16", {DType::kQ4_0}},
                        {"ct_zeros", {DType::kQ5_0}},
-                       {"ct_act_order", {DType::kF32}},
+                       {"ct_act_order", {DType::kQ4_0}},
                        {"ct_w8a8", {DType::kQ8_0}},
                        {"ct_fp8", {DType::kF8}},
                        {"ct_nvfp4", {DType::kQ8A}},
                        {"ct_mxfp4", {DType::kMXFP4}},
                        {"awq", {DType::kQ5_0}},
                        {"gptq", {DType::kQ4_0}},
-                       {"gptq_act_order", {DType::kF32}},
+                       {"gptq_act_order", {DType::kQ5_0}},
                        {"gptq_v2", {DType::kQ8A}},
                        {"gptq_3bit", {DType::kQ4_0}},
                        {"auto_round", {DType::kQ5_0, DType::kQ8A}},
                        {"bnb_nf4", {DType::kNF4}},
-                       {"bnb_fp4", {DType::kF32}},
+                       {"bnb_fp4", {DType::kFP4}},
                        {"bnb_int8", {DType::kQ8A}},
                        {"fp8_experts", {DType::kF32, DType::kF8}},
                        {"fbgemm_experts", {DType::kF32, DType::kF8}},
@@ -86,6 +88,11 @@ const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
                        {"auto_round_awq", {DType::kQ5_0}},
                        {"bitnet", {DType::kQ4_0, DType::kQ2_K}},
                        {"bitnet_divided", {DType::kQ8A}},
+                       {"bitnet_online", {DType::kQ4_0, DType::kQ2_K, DType::kF32}},
+                       {"awq_fast", {DType::kQ4_1}},
+                       {"modelopt_nvfp4", {DType::kQ8A}},
+                       {"modelopt_fp8", {DType::kF8}},
+                       {"modelopt_mixed", {DType::kQ8A, DType::kF8, DType::kF32}},
                        {"mlx_experts", {DType::kQ4_1}},
                        {"mlx_4bit", {DType::kQ4_1}},
                        {"mlx_6bit", {DType::kF32, DType::kQ8A}}};
@@ -103,19 +110,46 @@ TEST_CASE("quantised folders hold the numbers that their libraries make of them"
   }
 }
 
-TEST_CASE("no number of a quantised folder is rounded to the type for floats") {
-  for (const char* const name : {"fp8_blocks", "gptq_act_order", "bnb_fp4"}) {
-    auto weights = Load(CaseFolder(name), DType::kBF16);
-    REQUIRE(weights);
-    CHECK(TypesOfLayers(*weights) == std::set{DType::kF32});
+// The logits after some tokens, and after one more.
+std::vector<float> LogitsOf(ModelWeights weights, const std::vector<int32_t>& tokens) {
+  const AnyModel model("quantised", std::move(weights), StandardLayers::Functions());
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  KVCache cache = *CreateKVCache(LayoutOf(model.spec()), kExact);
+  std::vector<float> all;
+  for (const auto& next : std::vector<std::vector<int32_t>>{tokens, {tokens.front()}}) {
+    const auto logits = model.Forward(cache, next, workspace);
+    REQUIRE(logits);
+    all.insert(all.end(), logits->begin(), logits->end());
   }
+  return all;
+}
+
+TEST_CASE("codes of floats give the bits that these floats give") {
+  for (const char* const name : {"fp8_matrices", "fp8_experts", "bnb_nf4", "bnb_fp4"}) {
+    CAPTURE(name);
+    auto coded = Load(CaseFolder(name), DType::kF32), floats = Load(CaseFolder(name), DType::kF32);
+    REQUIRE((coded && floats));
+    Widen(*floats);
+    const ReferenceTensors reference(CaseFolder(name) + "/golden.safetensors");
+    const std::vector<int32_t> tokens = reference.Tokens("input_ids", 0);
+    CHECK((LogitsOf(std::move(*coded), tokens) == LogitsOf(std::move(*floats), tokens)));
+  }
+}
+
+TEST_CASE("no number of a quantised folder is rounded to the type for floats") {
+  auto weights = Load(CaseFolder("fp8_blocks"), DType::kBF16);
+  REQUIRE(weights);
+  CHECK(TypesOfLayers(*weights) == std::set{DType::kF32});
 }
 
 // A folder of a case whose tensors are changed.
 class Changed {
  public:
   explicit Changed(const std::string& name) {
-    std::ofstream(folder_.path() / "config.json") << ConfigOf(name);
+    for (const char* const file : {"config.json", "hf_quant_config.json"}) {
+      const std::filesystem::path from = std::filesystem::path(CaseFolder(name)) / file;
+      if (std::filesystem::exists(from)) std::filesystem::copy_file(from, folder_.path() / file);
+    }
     tensors = RawFile(std::filesystem::path(CaseFolder(name)) / "model.safetensors").Tensors();
   }
 
@@ -131,6 +165,23 @@ class Changed {
  private:
   TemporaryFolder folder_;
 };
+
+TEST_CASE("stacked matrices whose columns have different orders become floats") {
+  Changed folder("gptq_act_order");
+  auto original = folder.Load(folder.tensors);
+  REQUIRE(original);
+  const auto choices = std::ranges::find(folder.tensors, "model.layers.0.self_attn.q_proj.g_idx", &NewTensor::name);
+  REQUIRE(choices != folder.tensors.end());
+  std::swap_ranges(choices->bytes.begin(), choices->bytes.begin() + 128, choices->bytes.begin() + 128);
+  auto changed = folder.Load(folder.tensors);
+  REQUIRE(changed);
+  const auto of_layer = [](ModelWeights& weights) -> const Matrix& { return MixerOf(weights, 0).Of<Attention>().qkv; };
+  const Matrix &before = of_layer(*original), &after = of_layer(*changed);
+  CHECK(before.dtype == DType::kQ5_0);
+  CHECK(after.dtype == DType::kF32);
+  CHECK(UnpackRows(before, before.rows / 2, before.rows) == UnpackRows(after, before.rows / 2, before.rows));
+  CHECK(TypesOfLayers(*changed) == std::set{DType::kF32, DType::kQ5_0});
+}
 
 // Another type of the same width, which no program means by these bytes.
 std::string OtherType(const std::string& dtype) {
@@ -186,14 +237,20 @@ TEST_CASE("a description of quantised weights that Skald does not know is refuse
     config["quantization_config"][field] = value;
     CheckError(ParseConfigJson(config.dump()), code, "config.json: quantization_config." + sentence);
   };
-  check("awq", "version", "gemv_fast", ErrorCode::kUnsupported,
-        "version is \"gemv_fast\"; Skald supports only gemm and gemv");
+  check("awq", "version", "marlin", ErrorCode::kUnsupported,
+        "version is \"marlin\"; Skald supports only gemm, gemv and gemv_fast");
   check("awq", "bits", 3, ErrorCode::kUnsupported, "bits is 3; Skald supports only 4");
   check("awq", "zero_point", false, ErrorCode::kUnsupported, "zero_point is false");
   check("gptq", "checkpoint_format", "marlin", ErrorCode::kUnsupported, "checkpoint_format is \"marlin\"");
   check("gptq", "dynamic", {{"+:mlp", {{"bits", 5}}}}, ErrorCode::kUnsupported, "dynamic.+:mlp.bits is 5");
   check("gptq", "dynamic", {{"mlp", {{"lora", 5}}}}, ErrorCode::kUnsupported, "dynamic.mlp.lora is 5");
-  check("bitnet", "quantization_mode", "online", ErrorCode::kUnsupported, "quantization_mode is \"online\"");
+  check("modelopt_nvfp4", "quant_algo", "NVFP4_SVD", ErrorCode::kUnsupported, "quant_algo is \"NVFP4_SVD\"");
+  check("modelopt_nvfp4", "quant_algo", nullptr, ErrorCode::kNotFound, "quant_algo is missing");
+  check("modelopt_nvfp4", "lora_rank", 8, ErrorCode::kUnsupported, "lora_rank is 8");
+  check("modelopt_mixed", "quantized_layers", {{"a", {{"quant_algo", "W8A16"}}}}, ErrorCode::kUnsupported,
+        "quantized_layers.a.quant_algo is \"W8A16\"");
+  check("bitnet_online", "modules_to_not_convert", {"mlp.*"}, ErrorCode::kUnsupported, "modules_to_not_convert is");
+  check("bitnet_divided", "quantization_mode", "online", ErrorCode::kUnsupported, "quantization_mode is \"online\"");
   check("bitnet", "use_rms_norm", true, ErrorCode::kUnsupported, "use_rms_norm is true");
   check("gptq", "group_size", 0, ErrorCode::kDataLoss, "group_size must be");
   check("gptq", "bits", nullptr, ErrorCode::kNotFound, "bits is missing");

@@ -212,7 +212,7 @@ AlignedBuffer<T> RandomPacks(size_t count) {
   return packs;
 }
 
-TEST_CASE_TEMPLATE("codes of floats are multiplied as these floats are, bit for bit", T, F8, NF4) {
+TEST_CASE_TEMPLATE("codes of floats are multiplied as these floats are, bit for bit", T, F8, NF4, FP4) {
   for (const size_t rows : {1, 2, 5, 17, 40, 300}) {
     for (const size_t n : {16, 35, 96}) {
       const size_t k = rows == 300 ? 96 : 544, panels = RoundUp(n, kLanes) / kLanes;

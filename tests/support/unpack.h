@@ -19,11 +19,14 @@ inline float ElementOf(const Matrix& matrix, size_t row, size_t col) {
                          [&]<class T>() { return skald::ElementOf(matrix.As<T>(), row, col, matrix.padded_cols); });
 }
 
-// Returns rows [begin, end) of a matrix, row-major.
+// Returns rows [begin, end) of a matrix, row-major, with columns in the order of inputs.
 inline std::vector<float> UnpackRows(const Matrix& matrix, size_t begin, size_t end) {
   std::vector<float> values;
   for (size_t row = begin; row < end; ++row) {
+    const size_t first = values.size();
     for (size_t col = 0; col < matrix.cols; ++col) values.push_back(ElementOf(matrix, row, col));
+    const auto order = matrix.order();
+    for (size_t col = 0; col < order.size(); ++col) values[first + order[col]] = ElementOf(matrix, row, col);
   }
   return values;
 }

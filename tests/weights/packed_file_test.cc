@@ -6,6 +6,7 @@
 #include "skald/weights/packed_files/packed_file.h"
 #include "skald/base/numbers/xxh64.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,11 +15,13 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "doctest/doctest.h"
 #include "skald/model/load.h"
 #include "skald/weights/packed_files/packed_writer.h"
 #include "tests/support/check_error.h"
+#include "tests/support/layer_blocks.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/weights/tiny_checkpoint.h"
@@ -100,6 +103,31 @@ TEST_CASE("what is mapped is what was written, for every kind of layer and eleme
     CheckRoundTrip<testing::TinyHybrid>(dtype);
     CheckRoundTrip<testing::TinyMambaModel>(dtype);
   }
+}
+
+TEST_CASE("an order of columns is written and mapped, and refused where it names no column") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "packed";
+  ModelWeights weights = RandomWeights<TinyFull>(1);
+  const Matrix& down = testing::FeedForwardOf(weights, 0).Of<GatedFeedForward>().down;
+  Matrix& matrix = const_cast<Matrix&>(down);
+  std::vector<uint32_t> order(matrix.cols);
+  for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<uint32_t>(order.size() - 1 - k);
+  const auto write = [&] {
+    Matrix ordered(matrix.rows, matrix.cols, matrix.dtype, order);
+    std::memcpy(ordered.data.data(), matrix.bytes(), Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype));
+    matrix = std::move(ordered);
+    CHECK(WritePackedFile(path, ParametersOf(weights), OriginOf<TinyFull>()));
+  };
+  write();
+  CHECK(std::ranges::equal(matrix.order(), order));
+  const Result<ModelWeights> loaded = LoadWeights<TinyFull>(path);
+  REQUIRE(loaded);
+  CHECK(SameWeights(*loaded, weights));
+  CHECK(std::ranges::equal(testing::FeedForwardOf(*loaded, 0).Of<GatedFeedForward>().down.order(), order));
+  order[3] = static_cast<uint32_t>(order.size());
+  write();
+  CheckError(LoadWeights<TinyFull>(path), ErrorCode::kDataLoss, "its parameters are not those of the model");
 }
 
 TEST_CASE("mapped matrices are aligned, and outlive the file's name") {
@@ -194,7 +222,7 @@ TEST_CASE("files of other versions, CPUs, Configs and element types are refused 
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { header.byte_order = 0x04030201; })),
              ErrorCode::kUnsupported, "another kind of CPU");
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.format_version; })),
-             ErrorCode::kUnsupported, "version 3 of the format of packed files");
+             ErrorCode::kUnsupported, "version 4 of the format of packed files");
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.layout_version; })),
              ErrorCode::kUnsupported, "layout of matrices");
   CHECK(packed.Load(packed.image));

@@ -72,6 +72,8 @@ class LoadPlan {
     std::optional<DType> dtype;
     PartitionedRows here;
     const WeightPacker* packer = nullptr;
+    bool may_have_order = false;
+    std::vector<uint32_t> order = {};  ///< of its columns, if it has one
   };
   struct VectorStep {
     const VectorParameter* parameter;
@@ -80,11 +82,15 @@ class LoadPlan {
 
   void Add(const MatrixParameter& parameter, std::optional<size_t> layer);
 
-  void AddRows(const MatrixParameter& parameter, PartitionedRows here, std::optional<size_t> layer);
+  void AddRows(const MatrixParameter& parameter, PartitionedRows here, std::optional<size_t> layer,
+               bool may_have_order);
 
   void Add(const BlocksParameter& parameter, std::optional<size_t> layer);
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer);
+
+  /// Gives the columns the order in which a type represents them, if all parts have the same one.
+  void ChooseOrder(MatrixStep& step);
 
   /// Determines how a matrix is packed once its tensors are known.
   void ChoosePacker(MatrixStep& step);

@@ -24,6 +24,7 @@
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/packing/gather_rows.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/quantised_rows.h"
 
 namespace skald::internal {
 
@@ -31,6 +32,9 @@ namespace skald::internal {
 struct TensorRows {
   const TensorView* view = nullptr;  ///< null for a tensor that is missing or wrong
   std::function<std::vector<std::byte>()> gather = {};
+  /// Of a matrix that a type represents with its columns in another order: that matrix, and which of its rows.
+  const QuantisedRows* reordered = nullptr;
+  RowOrder taken = {};
 };
 
 /// The rows of a part that RoPE turns: the first `turned` of each head.
@@ -111,6 +115,9 @@ class TensorFinder {
     }
     return places;
   }
+
+  /// Replaces rows by the same with their columns in another order; they must have one.
+  void Reorder(TensorRows& rows);
 
   /// Returns the rows of a part of a matrix, whose tensor is required; if all experts are stacked, one expert's.
   TensorRows RequireRows(const Part& part, const Place& place, size_t cols);

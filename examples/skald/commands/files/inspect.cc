@@ -139,9 +139,10 @@ void PrintQuantised(const Checkpoint& checkpoint) {
   for (const TensorView& tensor : checkpoint.tensors()) {
     const QuantisedRows* const rows = tensor.quantised;
     if (rows == nullptr) continue;
-    const std::string type(NameOf(rows->format != nullptr ? rows->format->packed : rows->dtype));
-    auto& [matrices, bytes] =
-        kinds[rows->stored_as + ", computed " + (rows->format != nullptr ? "as " : "as floats: ") + type];
+    const QuantisedRows& held = rows->reordered != nullptr ? *rows->reordered : *rows;
+    const std::string type(NameOf(held.format != nullptr ? held.format->packed : held.dtype));
+    auto& [matrices, bytes] = kinds[rows->stored_as + ", computed " + (held.format != nullptr ? "as " : "as floats: ") +
+                                    type + (rows->reordered != nullptr ? " with columns in the order of groups" : "")];
     ++matrices;
     bytes += rows->stored_bytes;
   }

@@ -185,7 +185,7 @@ struct WeightTypeList {};
 
 using FloatWeights = WeightTypeList<float, bf16>;
 using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
-                                  Q6A, IQ4_XS, F8, NF4, bf16>;
+                                  Q6A, IQ4_XS, F8, NF4, FP4, bf16>;
 
 /// Whether matrices of T are arrays of packs, not of elements.
 template <class T>

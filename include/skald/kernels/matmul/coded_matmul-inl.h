@@ -64,10 +64,11 @@ HWY_INLINE FloatVec WeightsAt(const F8& pack, size_t k, size_t lane) {
   const FloatVec scales = hn::Mul(hn::LoadU(FloatTag(), pack.scales + lane), hn::Set(FloatTag(), 256.0f));
   return hn::Mul(scales, DividedNumbers(pack.codes[k] + lane));
 }
-HWY_INLINE FloatVec WeightsAt(const NF4& pack, size_t k, size_t lane) {
+template <FourBitCoded T>
+HWY_INLINE FloatVec WeightsAt(const T& pack, size_t k, size_t lane) {
   const IntVec both = hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<uint8_t, FloatTag>(), pack.codes[k / 2] + lane));
   const IntVec codes = k % 2 == 0 ? hn::And(both, hn::Set(IntTag(), 15)) : hn::ShiftRight<4>(both);
-  return hn::Mul(hn::LoadU(FloatTag(), pack.scales + lane), LookUpFloats(kNf4Numbers, codes));
+  return hn::Mul(hn::LoadU(FloatTag(), pack.scales + lane), LookUpFloats(T::kNumbers, codes));
 }
 
 // A multiplication, and kVectorTerms terms of a panel as floats.

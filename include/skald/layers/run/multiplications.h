@@ -153,6 +153,11 @@ class Multiplications {
 
   const WeightKernels& KernelsFor(const Matrix& weights) const;
 
+  /// Prepares rows [begin, end) of `rows`. Where columns have an order of their own, rows are first gathered in
+  /// scratch, from its row `first` on.
+  void Prepare(const Matrix& weights, Rows input, size_t rows, size_t begin, size_t end, size_t first,
+               std::byte* prepared) const;
+
   /// The rest of MatMulEach, once the rows of each part are prepared.
   void MultiplyEach(std::span<const RowsOfMatrix> parts, std::span<std::byte* const> prepared,
                     std::span<const size_t> rows, std::optional<Activation> gate, Rows output);

@@ -35,7 +35,10 @@ SKALD_INLINE void LoadPlan::AllowCopy(std::string_view our_name, std::string_vie
 }
 
 SKALD_INLINE Result<void> LoadPlan::Check(bool is_part) {
-  for (MatrixStep& step : matrices_) ChoosePacker(step);
+  for (MatrixStep& step : matrices_) {
+    ChooseOrder(step);
+    ChoosePacker(step);
+  }
   if (!is_part) finder_.CheckAllUsed();
   return finder_.status();
 }
@@ -52,17 +55,19 @@ SKALD_INLINE void LoadPlan::Execute(ExecutorRef executor, const std::function<vo
 }
 
 SKALD_INLINE void LoadPlan::Add(const MatrixParameter& parameter, std::optional<size_t> layer) {
-  AddRows(parameter, RowsHere(parameter, share_), layer);
+  // A matrix of no layer may be an embedding, whose rows are looked up.
+  AddRows(parameter, RowsHere(parameter, share_), layer, layer && !parameter.dtype);
 }
 
-SKALD_INLINE void LoadPlan::AddRows(const MatrixParameter& parameter, PartitionedRows here,
-                                    std::optional<size_t> layer) {
+SKALD_INLINE void LoadPlan::AddRows(const MatrixParameter& parameter, PartitionedRows here, std::optional<size_t> layer,
+                                    bool may_have_order) {
   MatrixStep step{parameter.target, parameter.cols, {}, {}, parameter.dtype, std::move(here)};
   const auto places = finder_.PlacesOf(parameter.parts, layer, [](const Part& part) { return part.rows; });
   for (size_t i = 0; i < places.size(); ++i) {
     step.parts.push_back(finder_.RequireRows(parameter.parts[i], places[i], parameter.cols));
     step.turned.emplace_back(parameter.parts[i]);
   }
+  step.may_have_order = may_have_order;
   matrices_.push_back(std::move(step));
 }
 
@@ -70,7 +75,8 @@ SKALD_INLINE void LoadPlan::Add(const BlocksParameter& parameter, std::optional<
   ForEachBlock(parameter, [&](const Part& part, size_t i, Matrix* target) {
     Part block = part;
     block.expert = {i, parameter.count};
-    AddRows(MatrixParameter{target, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer);
+    AddRows(MatrixParameter{target, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer,
+            /*may_have_order=*/false);
   });
 }
 
@@ -85,6 +91,16 @@ SKALD_INLINE void LoadPlan::Add(const VectorParameter& parameter, std::optional<
     part.gather = [part, head_dim] { return MovedRows(part, TurnedRows(head_dim)); };
   }
   vectors_.push_back(std::move(step));
+}
+
+SKALD_INLINE void LoadPlan::ChooseOrder(MatrixStep& step) {
+  if (!step.may_have_order || !finder_.status() || step.parts.front().reordered == nullptr) return;
+  const std::vector<uint32_t>& order = step.parts.front().reordered->order;
+  for (const TensorRows& part : step.parts) {
+    if (part.reordered == nullptr || part.reordered->order != order) return;
+  }
+  step.order = order;
+  for (TensorRows& part : step.parts) finder_.Reorder(part);
 }
 
 SKALD_INLINE void LoadPlan::ChoosePacker(MatrixStep& step) {
@@ -151,7 +167,7 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
   }
   const CutRows cut(whole, step.parts, step.here.ranges, step.cols);
   size_t part = 0, row = 0;  // the next row of cut.sources[part] to pack
-  *step.target = PackMatrix(cut.sources, step.cols, *step.packer, executor, [&](size_t rows) {
+  const auto report = [&](size_t rows) {
     while (rows != 0) {
       const size_t here = std::min(rows, cut.sources[part].rows - row);
       Report(*cut.tensors[part], uint64_t{here} * RowBytes(cut.sources[part], step.cols), progress);
@@ -161,7 +177,8 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
       ++part;
       row = 0;
     }
-  });
+  };
+  *step.target = PackMatrix(cut.sources, step.cols, *step.packer, executor, report, step.order);
   if (step.here.division != nullptr) {
     const CutRows first(whole, step.parts, step.here.first, step.cols);
     step.here.division->known_by = Xxh64(PackMatrix(first.sources, step.cols, *step.packer, executor).data);

@@ -115,6 +115,17 @@ SKALD_INLINE const TensorView* TensorFinder::Require(const std::string& name, st
   return tensor;
 }
 
+SKALD_INLINE void TensorFinder::Reorder(TensorRows& rows) {
+  const QuantisedRows& reordered = *rows.reordered;
+  SlicedTensor& slice = slices_.emplace_back(SlicedTensor{rows.taken.count, *rows.view});
+  slice.view.shape = {&slice.rows, 1};
+  slice.view.format = reordered.format, slice.view.dtype.reset();
+  bytes_total_ -= rows.taken.count * rows.view->quantised->row_bytes();
+  bytes_total_ += rows.taken.count * reordered.row_bytes();
+  const RowOrder order = rows.taken;
+  rows = {&slice.view, [&reordered, order] { return QuantisedRowsIn(reordered, order); }};
+}
+
 SKALD_INLINE TensorRows TensorFinder::RequireRows(const Part& part, const Place& place, size_t cols) {
   const Holder holder = HolderOf(place, part.expert);
   const RowLayout& layout = place.spelling.layout;
@@ -309,7 +320,7 @@ SKALD_INLINE TensorRows TensorFinder::RequireQuantised(const TensorView& tensor,
   if (!transposed) {
     order.first += first;
     bytes_total_ += count * rows.row_bytes() - tensor.bytes.size();
-    return {&slice.view, [&rows, order] { return QuantisedRowsIn(rows, order); }};
+    return {&slice.view, [&rows, order] { return QuantisedRowsIn(rows, order); }, rows.reordered.get(), order};
   }
   slice.view.format = nullptr, slice.view.dtype = DType::kF32;
   bytes_total_ += count * cols * sizeof(float) - tensor.bytes.size();

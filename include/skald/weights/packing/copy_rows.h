@@ -6,6 +6,7 @@
 #define SKALD_WEIGHTS_PACKING_COPY_ROWS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "skald/base/numbers/numeric.h"
@@ -14,9 +15,10 @@
 
 namespace skald::internal {
 
-/// Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`. Skips panels without such
-/// rows.
-Matrix CopyRows(const std::byte* whole, DType dtype, size_t cols, std::span<const PartitionedRange> ranges);
+/// Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`, whose columns may have an
+/// `order`. Skips panels without such rows.
+Matrix CopyRows(const std::byte* whole, DType dtype, size_t cols, std::span<const PartitionedRange> ranges,
+                std::span<const uint32_t> order = {});
 
 }  // namespace skald::internal
 

@@ -34,6 +34,7 @@ enum class QuantisationMethod {
   kBitsAndBytes,       ///< nf4, fp4 and eight bits
   kBitNet,             ///< transformers' bitnet: weights of -1, 0 and 1
   kMlx,                ///< mlx_lm
+  kModelOpt,           ///< NVIDIA's Model Optimizer: FP8, NVFP4
 };
 
 /// The facts in config.json. Which modules are quantised, and which are not, their tensors say.
@@ -46,8 +47,11 @@ struct Quantisation {
   size_t block_rows = 0, block_cols = 0;     ///< of FP8: that have a scale in common; 0: all
   bool also_rows = false;                    ///< of FP8: other weights have a scale for each row or for all
   bool zeros_less_one = false;               ///< kGptq: zero points are stored less one
-  bool in_rows = false;                      ///< kAwq: words are along the rows of a weight (version gemv)
+  bool in_rows = false;                      ///< kAwq: words are along the rows of a weight (versions gemv)
+  bool is_fast = false;                      ///< kAwq: words have four rows, and scaled zero points (version gemv_fast)
   bool divides = false;                      ///< kBitNet: by the scale
+  bool is_online = false;                    ///< kBitNet: weights are floats, which loading makes -1, 0 and 1
+  std::vector<std::string> floats = {};      ///< is_online: beginnings or ends of names of modules that stay
 
   /// The sizes of one module.
   const QuantisedSizes& Of(std::string_view module) const;

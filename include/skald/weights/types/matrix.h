@@ -8,7 +8,9 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/weights/types/division.h"
@@ -24,18 +26,30 @@ struct Matrix {
   size_t rows = 0, cols = 0;
   size_t padded_cols = 0;                         ///< PaddedK: the `padded_k` of kernels
   DType dtype = DType::kBF16;                     ///< any but kF16
-  MatrixBytes data;                               ///< PackedBytes
+  bool has_order = false;                         ///< columns have an order of their own
+  MatrixBytes data;                               ///< PackedBytes, then the order of columns, if there is one
   std::shared_ptr<const Division> division = {};  ///< null: the matrix is whole
 
   Matrix() = default;
   /// Allocates a matrix of zeros. Throws std::bad_alloc.
   Matrix(size_t num_rows, size_t num_cols, DType type);
 
-  /// The same with existing elements. `bytes` must have BytesOf(num_rows, num_cols, type).
+  /// The same of columns with an order of their own (order()).
+  Matrix(size_t num_rows, size_t num_cols, DType type, std::span<const uint32_t> order);
+
+  /// The same with existing elements. `bytes` must have BytesOf(num_rows, num_cols, type), or OrderBytes(num_cols)
+  /// more.
   Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes);
 
   /// Returns the bytes of a packed matrix, padding included.
   static size_t BytesOf(size_t num_rows, size_t num_cols, DType type);
+
+  /// Returns the bytes of an order of columns.
+  static constexpr size_t OrderBytes(size_t num_cols) { return num_cols * sizeof(uint32_t); }
+
+  /// The input that each column multiplies, [cols], where columns have an order of their own: quantised weights of one
+  /// scale are neighbours then. Else empty.
+  std::span<const uint32_t> order() const;
 
   /// The address of the packed elements.
   const std::byte* bytes() const { return data.data(); }

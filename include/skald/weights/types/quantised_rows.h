@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/weights/types/code_group.h"
@@ -40,6 +42,10 @@ class QuantisedRows {
   uint64_t stored_bytes = 0;            ///< of all its tensors
   const GroupFormat* format = nullptr;  ///< represents its numbers exactly
   DType dtype = DType::kF32;            ///< without a format: kBF16, exactly; or kF32, rounded to nearest once
+  /// Where neighbours in a row have no scale in common: the same matrix with columns in an order in which they have,
+  /// and a type represents it. Null: none.
+  std::unique_ptr<const QuantisedRows> reordered = {};
+  std::vector<uint32_t> order = {};  ///< of a `reordered` matrix: the column that each one is
 
  protected:
   /// Of a matrix of this shape.

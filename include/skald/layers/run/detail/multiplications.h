@@ -23,6 +23,9 @@ SKALD_INLINE size_t PartialSumsSize(const Matrix& weights, size_t rows) {
 
 SKALD_INLINE void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch) {
   Reserve(scratch.prepared, PreparedBytes(weights.dtype, rows, weights.padded_cols));
+  if (weights.has_order) {
+    Reserve(scratch.moved, std::max(rows, Multiplications::kMostRowsTogether) * weights.cols);
+  }
   Reserve(scratch.partial_sums, PartialSumsSize(weights, rows));
   ReserveGathers(weights, rows, scratch.gathers);
 }
@@ -62,7 +65,9 @@ SKALD_INLINE void Multiplications::MatMulEach(std::span<const RowsOfMatrix> part
                                               std::optional<Activation> gate, float* memory) {
   const Matrix& shape = *parts.front().weights;
   const size_t all_rows = parts.back().row_end;
-  const bool gathers = shape.gathers_inputs(), gathers_prepared = gathers && RankGathers::TravelPrepared(shape);
+  const auto travel_prepared = [](const RowsOfMatrix& part) { return RankGathers::TravelPrepared(*part.weights); };
+  const bool gathers = shape.gathers_inputs(),
+             gathers_prepared = gathers && std::ranges::all_of(parts, travel_prepared);
   if (gathers_prepared) {
     ExchangePrepared(shape, input, all_rows);
   } else if (gathers) {
@@ -85,14 +90,8 @@ SKALD_INLINE void Multiplications::MatMulEach(std::span<const RowsOfMatrix> part
         PlacePrepared(shape, parts[i].row_begin, 0, rows[i], rows[i], prepared[i]);
         continue;
       }
-      KernelsFor(*parts[i].weights)
-          .prepare({.input = input.data + parts[i].row_begin * input.stride,
-                    .input_stride = input.stride,
-                    .output = prepared[i],
-                    .rows = rows[i],
-                    .cols = shape.cols,
-                    .row_begin = 0,
-                    .row_end = rows[i]});
+      const Rows own = {input.data + parts[i].row_begin * input.stride, input.stride};
+      Prepare(*parts[i].weights, own, rows[i], 0, rows[i], parts[i].row_begin, prepared[i]);
     }
   });
   if (shape.rows > 0) MultiplyEach(parts, {prepared, parts.size()}, {rows, parts.size()}, gate, here);
@@ -155,16 +154,9 @@ SKALD_INLINE Rows Multiplications::WholeRows(const Matrix& weights, Rows input, 
 }
 
 SKALD_INLINE const std::byte* Multiplications::PrepareRows(const Matrix& weights, Rows input, size_t rows) {
-  const WeightKernels& kernels = KernelsFor(weights);
   Show(weights, input, rows);
   ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
-    kernels.prepare({.input = input.data,
-                     .input_stride = input.stride,
-                     .output = scratch_.prepared.data(),
-                     .rows = rows,
-                     .cols = weights.cols,
-                     .row_begin = begin,
-                     .row_end = end});
+    Prepare(weights, input, rows, begin, end, /*first=*/0, scratch_.prepared.data());
   });
   return scratch_.prepared.data();
 }
@@ -183,6 +175,27 @@ SKALD_INLINE const WeightKernels& Multiplications::KernelsFor(const Matrix& weig
   const WeightKernels* const kernels = FindType(kernels_, weights.dtype);
   HWY_DASSERT(kernels != nullptr);
   return *kernels;
+}
+
+SKALD_INLINE void Multiplications::Prepare(const Matrix& weights, Rows input, size_t rows, size_t begin, size_t end,
+                                           size_t first, std::byte* prepared) const {
+  if (weights.has_order) {
+    float* const moved = scratch_.moved.data() + first * weights.cols;
+    const std::span<const uint32_t> order = weights.order();
+    for (size_t row = begin; row < end; ++row) {
+      const float* const from = input.data + row * input.stride;
+      float* to = moved + row * weights.cols;
+      for (const uint32_t column : order) *to++ = from[column];
+    }
+    input = {moved, weights.cols};
+  }
+  KernelsFor(weights).prepare({.input = input.data,
+                               .input_stride = input.stride,
+                               .output = prepared,
+                               .rows = rows,
+                               .cols = weights.cols,
+                               .row_begin = begin,
+                               .row_end = end});
 }
 
 SKALD_INLINE void Multiplications::MultiplyEach(std::span<const RowsOfMatrix> parts,

@@ -153,17 +153,22 @@ class ParameterMapper {
  private:
   const PackedParameter& Next() { return file_->table().parameters[next_++]; }
 
-  bool NextFits(size_t rows, size_t cols) {
+  // A matrix or, with no columns, a vector. The columns of the former may have an order of their own.
+  bool NextFits(size_t rows, size_t cols, bool may_have_order = false) {
     if (next_ == file_->table().parameters.size()) return false;
     const PackedParameter& found = Next();
     if (found.rows != rows || found.cols != cols || found.dtype > UINT8_MAX) return false;
     if (cols == 0) return found.range.bytes == rows * sizeof(float);
     const auto dtype = static_cast<DType>(found.dtype);
     const bool is_type = NameOf(dtype) != "unknown" && IsWeightType(dtype);
-    return is_type && found.range.bytes == Matrix::BytesOf(rows, cols, dtype);
+    if (!is_type) return false;
+    const size_t bytes = Matrix::BytesOf(rows, cols, dtype);
+    if (found.range.bytes == bytes) return true;
+    if (!may_have_order || found.range.bytes != bytes + Matrix::OrderBytes(cols)) return false;
+    return std::ranges::all_of(OrderOf(found), [&](uint32_t input) { return input < cols; });
   }
 
-  bool NextFits(const MatrixParameter& parameter) { return NextFits(parameter.rows(), parameter.cols); }
+  bool NextFits(const MatrixParameter& parameter) { return NextFits(parameter.rows(), parameter.cols, true); }
   bool NextFits(const BlocksParameter& parameter) {
     bool fits = true;
     for (const Part& part : parameter.parts) {
@@ -173,16 +178,26 @@ class ParameterMapper {
   }
   bool NextFits(const VectorParameter& parameter) { return NextFits(parameter.size(), 0); }
 
-  // Rows of a matrix. Consecutive whole panels are used in place.
+  // The order of a matrix's columns, or nothing.
+  std::span<const uint32_t> OrderOf(const PackedParameter& found) const {
+    const std::span<const std::byte> whole = file_->BytesOf(found.range);
+    const size_t bytes = Matrix::BytesOf(found.rows, found.cols, static_cast<DType>(found.dtype));
+    return {reinterpret_cast<const uint32_t*>(whole.data() + bytes), (whole.size() - bytes) / sizeof(uint32_t)};
+  }
+
+  // Rows of a matrix. Consecutive whole panels are used in place, and those before the order of columns, if they have
+  // one.
   Matrix TakeRows(const PackedParameter& found, std::span<const PartitionedRange> ranges) const {
     const auto dtype = static_cast<DType>(found.dtype);
     const std::span<const std::byte> whole = file_->BytesOf(found.range);
-    const bool ends_panel = ranges.back().end % kLanes == 0 || ranges.back().end == found.rows;
-    if (!in_place_ || ranges.size() != 1 || ranges.front().begin % kLanes != 0 || !ends_panel) {
-      return CopyRows(whole.data(), dtype, found.cols, ranges);
+    const std::span<const uint32_t> order = OrderOf(found);
+    const bool ends = ranges.back().end == found.rows, ends_panel = ranges.back().end % kLanes == 0 && order.empty();
+    if (!in_place_ || ranges.size() != 1 || ranges.front().begin % kLanes != 0 || !(ends || ends_panel)) {
+      return CopyRows(whole.data(), dtype, found.cols, ranges, order);
     }
     const size_t begin = Matrix::BytesOf(ranges.front().begin, found.cols, dtype);
-    const auto part = whole.subspan(begin, Matrix::BytesOf(ranges.front().size(), found.cols, dtype));
+    const size_t bytes = Matrix::BytesOf(ranges.front().size(), found.cols, dtype) + order.size_bytes();
+    const auto part = whole.subspan(begin, bytes);
     file_->WillRead(part);
     return Matrix(ranges.front().size(), found.cols, dtype, MatrixBytes(part, file_));
   }

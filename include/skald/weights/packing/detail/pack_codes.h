@@ -32,9 +32,10 @@ template <class T>
 inline constexpr float kLargestOf = std::is_same_v<T, F8> ? 448.0f : 1.0f;
 
 inline uint8_t NearestCode(float value, const F8*) { return ToE4M3(value); }
-inline uint8_t NearestCode(float value, const NF4*) {
+template <FourBitCoded T>
+uint8_t NearestCode(float value, const T*) {
   const auto distance = [&](float number) { return std::fabs(number - value); };
-  return static_cast<uint8_t>(std::ranges::min_element(kNf4Numbers, {}, distance) - kNf4Numbers);
+  return static_cast<uint8_t>(std::ranges::min_element(T::kNumbers, {}, distance) - T::kNumbers);
 }
 
 template <FloatCoded T>
@@ -63,7 +64,8 @@ CodedTile TileOf(const std::byte* block) {
 inline void StoreCode(uint8_t code, size_t lane, size_t k, F8& pack) {
   pack.codes[k][lane] = (code & 127) == 127 ? uint8_t{0} : code;
 }
-inline void StoreCode(uint8_t code, size_t lane, size_t k, NF4& pack) {
+template <FourBitCoded T>
+void StoreCode(uint8_t code, size_t lane, size_t k, T& pack) {
   pack.codes[k / 2][lane] = static_cast<uint8_t>(pack.codes[k / 2][lane] | code << (k % 2 * 4));
 }
 

@@ -3,7 +3,9 @@
 // AWQ as AutoAWQ writes it. Version gemm has the columns of a weight one after the other: qweight [cols, rows / 8],
 // eight rows in a word; scales [groups, rows]; qzeros [groups, rows / 8]. In a word, rows 0, 2, 4, 6, 1, 3, 5, 7 follow
 // each other from the lowest bits on. Version gemv has rows: qweight [rows, cols / 8], qzeros [rows, words], scales
-// [rows, 8 * words], from the lowest bits on, with more words than groups need.
+// [rows, 8 * words], from the lowest bits on, with more words than groups need. Version gemv_fast has four rows in a
+// word: qweight (I16) [rows / 4, cols], whose columns are mixed within each 64; scales and qzeros [8 * words, rows] of
+// floats: weight = scale * code + zero.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_AWQ_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_AWQ_H_
@@ -11,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "skald/weights/quantised/detail/group_rows.h"
 #include "skald/weights/quantised/detail/stored_tensors.h"
@@ -106,8 +109,62 @@ inline std::unique_ptr<QuantisedRows> AwqGemvOf(const ModuleTensors& module, con
   return std::make_unique<AwqGemvRows>(*codes, *scales, *zeros, group);
 }
 
+class AwqFastRows final : public GroupRows {
+ public:
+  AwqFastRows(const TensorView& codes, const TensorView& scales, const TensorView& zeros, size_t group)
+      : GroupRows(codes.shape[0] * 4, codes.shape[1], group), codes_(codes), scales_(scales), zeros_(zeros) {
+    stored_as = "AWQ, 4 bits";
+    stored_bytes = StoredTensors::BytesOf({&codes, &scales, &zeros});
+    ChooseForm(0, 15);
+  }
+
+ private:
+  // Where column k of a row is among the codes of 64 columns of four rows, 16 words of each row after the other. Of 32
+  // columns, those that are 8 apart are neighbours; of the four pairs of columns in 8, all of one pair come together.
+  static size_t PlaceOf(size_t row, size_t k) {
+    const size_t within = k % 8 / 2 * 8 + k % 2 * 4 + k % 32 / 8;
+    return row % 4 * 64 + k / 32 % 2 * 32 + within;
+  }
+
+  int CodeAt(size_t row, size_t k) const {
+    const size_t place = PlaceOf(row, k), word = row / 4 * static_cast<size_t>(shape[1]) + k / 64 * 64 + place / 4;
+    return HalfBitsAt(codes_.bytes.data() + 2 * word) >> (place % 4 * 4) & 15;
+  }
+
+  void Codes(size_t first, size_t count, int16_t* codes) const override {
+    for (size_t row = first; row < first + count; ++row) {
+      for (size_t k = 0; k < shape[1]; ++k) *codes++ = static_cast<int16_t>(CodeAt(row, k));
+    }
+  }
+
+  void Numbers(size_t row, ScaleAndZero* groups) const override {
+    for (size_t g = 0; g < num_groups(); ++g) {
+      groups[g].scale = FloatAt(scales_, g * static_cast<size_t>(shape[0]) + row);
+      groups[g].offset = FloatAt(zeros_, g * static_cast<size_t>(shape[0]) + row);
+    }
+  }
+
+  const TensorView &codes_, &scales_, &zeros_;
+};
+
+inline std::unique_ptr<QuantisedRows> AwqFastOf(const ModuleTensors& module, const Quantisation& quantisation) {
+  const TensorView* const codes = module.RequireMatrix("qweight", "I16");
+  if (codes == nullptr) return nullptr;
+  const uint64_t rows = codes->shape[0] * 4, cols = codes->shape[1];
+  const size_t chosen = quantisation.Of(module.module).group, group = chosen == 0 ? static_cast<size_t>(cols) : chosen;
+  const std::vector<uint64_t> shape = {GemvWordsOf(cols / group, group) * 8, rows};
+  const TensorView* const scales = module.Require("scales", kFloatTypes, {shape});
+  const TensorView* const zeros = module.Require("qzeros", kFloatTypes, {shape});
+  if (cols % group != 0 || cols % 64 != 0) {
+    module.Complain(ErrorCode::kInvalidArgument, "qweight", "expected rows of whole groups and of 64 columns");
+  }
+  if (scales == nullptr || zeros == nullptr || !module.all.status()) return nullptr;
+  return std::make_unique<AwqFastRows>(*codes, *scales, *zeros, group);
+}
+
 /// The weight of a module with qweight.
 inline std::unique_ptr<QuantisedRows> AwqOf(const ModuleTensors& module, const Quantisation& quantisation) {
+  if (quantisation.is_fast) return AwqFastOf(module, quantisation);
   if (quantisation.in_rows) return AwqGemvOf(module, quantisation);
   const TensorView* const codes = module.RequireMatrix("qweight", "I32");
   if (codes == nullptr) return nullptr;

@@ -52,13 +52,15 @@ class BitsAndBytes8Rows final : public GroupRows {
   const TensorView &codes_, &largest_;
 };
 
-/// A block of NF4: a scale, a byte for each code.
-inline void DecodeNf4(const std::byte* block, float* numbers) {
+/// A block of NF4 or FP4: a scale, a byte for each code.
+template <FourBitCoded T>
+void DecodeFourBits(const std::byte* block, float* numbers) {
   float scale;
   std::memcpy(&scale, block, sizeof(scale));
-  for (size_t i = 0; i < kTile; ++i) numbers[i] = kNf4Numbers[ByteAt(block + sizeof(scale), i)] * scale;
+  for (size_t i = 0; i < kTile; ++i) numbers[i] = T::kNumbers[ByteAt(block + sizeof(scale), i)] * scale;
 }
-inline constexpr GroupFormat kNf4Format = {DType::kNF4, kTile, sizeof(float) + kTile, nullptr, nullptr, DecodeNf4};
+template <FourBitCoded T>
+inline constexpr GroupFormat kFourBits = {T::kType, kTile, sizeof(float) + kTile, nullptr, nullptr, DecodeFourBits<T>};
 
 class BitsAndBytes4Rows final : public FloatRows {
  public:
@@ -78,14 +80,15 @@ class BitsAndBytes4Rows final : public FloatRows {
     stored_bytes = StoredTensors::BytesOf(
         {tensors.codes, tensors.map, tensors.factors, tensors.map_of_factors, tensors.factors_of_factors});
     for (size_t i = 0; i < 16; ++i) map_[i] = FloatAt(*tensors.map, i);
-    const bool is_nf4 = std::ranges::equal(map_, kNf4Numbers);
-    if (is_nf4 && sizes.cols % kTile == 0 && sizes.block % kTile == 0) format = &kNf4Format;
+    if (sizes.cols % kTile != 0 || sizes.block % kTile != 0) return;
+    if (std::ranges::equal(map_, kNf4Numbers)) format = &kFourBits<NF4>;
+    if (std::ranges::equal(map_, kFp4Numbers)) format = &kFourBits<FP4>;
   }
 
   void Write(size_t first, size_t count, std::byte* to) const override {
     if (format == nullptr) return FloatRows::Write(first, count, to);
     const auto cols = static_cast<size_t>(shape[1]);
-    for (size_t i = first * cols; i < (first + count) * cols; i += kTile, to += kNf4Format.block_bytes) {
+    for (size_t i = first * cols; i < (first + count) * cols; i += kTile, to += format->block_bytes) {
       const float factor = FactorOf(i / sizes_.block);
       std::memcpy(to, &factor, sizeof(factor));
       for (size_t k = 0; k < kTile; ++k) to[sizeof(factor) + k] = static_cast<std::byte>(CodeAt(i + k));

@@ -93,8 +93,13 @@ class Nvfp4Rows final : public GroupRows {
  public:
   static constexpr size_t kGroup = 16;
 
-  Nvfp4Rows(const TensorView& codes, const TensorView& scales, float divisor)
-      : GroupRows(codes.shape[0], codes.shape[1] * 2, kGroup), codes_(codes), scales_(scales), divisor_(divisor) {
+  // Scales are multiplied by a factor or divided by it.
+  Nvfp4Rows(const TensorView& codes, const TensorView& scales, float factor, bool divides)
+      : GroupRows(codes.shape[0], codes.shape[1] * 2, kGroup),
+        codes_(codes),
+        scales_(scales),
+        factor_(factor),
+        divides_(divides) {
     stored_as = "NVFP4";
     stored_bytes = StoredTensors::BytesOf({&codes, &scales});
     ChooseForm(-12, 12);
@@ -110,12 +115,14 @@ class Nvfp4Rows final : public GroupRows {
   }
   void Numbers(size_t row, ScaleAndZero* groups) const override {
     for (size_t g = 0; g < num_groups(); ++g) {
-      groups[g].scale = 0.5f * (FloatAt(scales_, row * num_groups() + g) / divisor_);
+      const float scale = FloatAt(scales_, row * num_groups() + g);
+      groups[g].scale = 0.5f * (divides_ ? scale / factor_ : scale * factor_);
     }
   }
 
   const TensorView &codes_, &scales_;
-  float divisor_;
+  float factor_;
+  bool divides_;
 };
 
 class Mxfp4Rows final : public QuantisedRows {
@@ -165,7 +172,7 @@ inline std::unique_ptr<QuantisedRows> FourBitFloatsOf(const ModuleTensors& modul
   }
   const TensorView* const scales = module.Require("weight_scale", "F8_E4M3", {shape});
   if (scales == nullptr || module.Require("weight_global_scale", "F32", {{1}, {}}) == nullptr) return nullptr;
-  return std::make_unique<Nvfp4Rows>(*codes, *scales, FloatAt(*divisor, 0));
+  return std::make_unique<Nvfp4Rows>(*codes, *scales, FloatAt(*divisor, 0), /*divides=*/true);
 }
 
 /// Tensors beside those of the codes and the scales; or null.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -74,7 +75,8 @@ class GroupRows : public QuantisedRows {
   size_t group() const { return group_; }
   size_t num_groups() const { return (static_cast<size_t>(shape[1]) + group_ - 1) / group_; }
 
-  /// Gives each column a group of its own choice (act-order); `groups` [cols] are below num_groups().
+  /// Gives each column a group of its own choice (act-order); `groups` [cols] are below num_groups(). Where groups have
+  /// as many columns as they should, a type can represent the columns in the order of groups.
   void SetGroupsOfColumns(std::vector<uint32_t> groups) { groups_of_columns_ = std::move(groups); }
 
   /// Writes codes [count, cols] of rows.
@@ -84,19 +86,11 @@ class GroupRows : public QuantisedRows {
   virtual void Numbers(size_t row, ScaleAndZero* groups) const = 0;
 
   /// Finds the type that represents all rows, whose codes are in [least, most].
-  void ChooseForm(int least, int most) {
-    Facts facts = {least, most};
-    std::vector<ScaleAndZero> groups(num_groups());
-    for (size_t row = 0; row < shape[0]; ++row) {
-      Numbers(row, groups.data());
-      for (const ScaleAndZero& group : groups) facts.Add(group, least, most);
-    }
-    shift_ = facts.most > 127 || facts.least < -128 ? 128 : 0;
-    format = FormatFor(facts);
-    dtype = DType::kF32;
-  }
+  void ChooseForm(int least, int most);
 
  private:
+  friend class ReorderedRows;
+
   struct Facts {
     int least, most;  // code - zero
     bool halves = true, no_offsets = true, no_zeros = true, shift_is_exact = true, any = false;
@@ -184,6 +178,57 @@ class GroupRows : public QuantisedRows {
   int shift_ = 0;  // Q8A's codes are those of the file less this, or less the group's zero
   std::vector<uint32_t> groups_of_columns_;
 };
+
+/// Rows whose columns choose their groups, with the columns in the order of groups.
+class ReorderedRows final : public GroupRows {
+ public:
+  ReorderedRows(const GroupRows& rows, std::vector<uint32_t> columns, const Facts& facts)
+      : GroupRows(rows.shape[0], rows.shape[1], rows.group_), rows_(rows) {
+    order = std::move(columns);
+    shift_ = rows.shift_;
+    format = FormatFor(facts);
+  }
+
+ private:
+  void Codes(size_t first, size_t count, int16_t* codes) const override {
+    const auto cols = static_cast<size_t>(shape[1]);
+    std::vector<int16_t> stored(count * cols);
+    rows_.Codes(first, count, stored.data());
+    for (size_t row = 0; row < count; ++row) {
+      for (const uint32_t column : order) *codes++ = stored[row * cols + column];
+    }
+  }
+  void Numbers(size_t row, ScaleAndZero* groups) const override { rows_.Numbers(row, groups); }
+
+  const GroupRows& rows_;
+};
+
+/// Returns the columns in the order of their groups, or nothing if these do not have `group` columns each.
+inline std::vector<uint32_t> ColumnsByGroup(const std::vector<uint32_t>& groups, size_t group) {
+  std::vector<uint32_t> columns(groups.size());
+  for (size_t k = 0; k < columns.size(); ++k) columns[k] = static_cast<uint32_t>(k);
+  std::ranges::stable_sort(columns, {}, [&](uint32_t column) { return groups[column]; });
+  for (size_t k = 0; k < columns.size(); ++k) {
+    if (groups[columns[k]] != k / group) return {};
+  }
+  return columns;
+}
+
+inline void GroupRows::ChooseForm(int least, int most) {
+  Facts facts = {least, most};
+  std::vector<ScaleAndZero> groups(num_groups());
+  for (size_t row = 0; row < shape[0]; ++row) {
+    Numbers(row, groups.data());
+    for (const ScaleAndZero& group : groups) facts.Add(group, least, most);
+  }
+  shift_ = facts.most > 127 || facts.least < -128 ? 128 : 0;
+  format = FormatFor(facts);
+  dtype = DType::kF32;
+  std::vector<uint32_t> columns = ColumnsByGroup(groups_of_columns_, group_);
+  if (columns.empty()) return;
+  auto rows = std::make_unique<ReorderedRows>(*this, std::move(columns), facts);
+  if (rows->format != nullptr) reordered = std::move(rows);
+}
 
 }  // namespace skald::internal
 

@@ -3,7 +3,7 @@
 // Definitions of skald/weights/quantised/quantisation.h: the fields of each method. A field is read, or only says how
 // the file was made or how the original computes, or is refused. Sources: utils/quantization_config.py of
 // https://github.com/huggingface/transformers 5.24, quantization/ of compressed-tensors 0.20, config.py of
-// GPTQModel 7.7 and of AutoAWQ 0.2, export/ of AutoRound 0.16, and published files.
+// GPTQModel 7.7 and of AutoAWQ 0.2, export/ of AutoRound 0.16 and of ModelOpt 0.47, and published files.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_QUANTISATION_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_QUANTISATION_H_
@@ -26,66 +26,12 @@
 #include "skald/base/json/detail/python_json.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
+#include "skald/weights/quantised/detail/quantisation_fields.h"
 #include "skald/weights/quantised/detail/stored_tensors.h"
 
 namespace skald {
 
 namespace internal {
-
-// An object of config.json, and what was asked of it.
-class QuantisationFields {
- public:
-  QuantisationFields(const nlohmann::json& object, const std::string& prefix, std::optional<Error>* error)
-      : object_(object), prefix_(prefix), error_(error), fields_(&object, nullptr, prefix, error, &read_) {}
-  QuantisationFields(const QuantisationFields&) = delete;
-  QuantisationFields& operator=(const QuantisationFields&) = delete;
-
-  const JsonFields* operator->() const { return &fields_; }
-  const nlohmann::json& object() const { return object_; }
-
-  /// Calls read(name, fields) with each member that is an object, or null where it is false or an unread null.
-  template <class Read>
-  void ForEachObject(Read read) const {
-    for (const auto& [name, value] : object_.items()) {
-      if (!value.is_object()) continue;
-      read(name, QuantisationFields(value, prefix_ + name + ".", error_));
-    }
-  }
-
-  std::optional<Error>* error() const { return error_; }
-  std::string NameOf(const std::string& member) const { return prefix_ + member + "."; }
-
-  /// Refuses every field that was not asked for, has a value, and is not one of `passed`, words.
-  void RefuseOthers(std::string_view passed, std::string_view method) const {
-    for (const auto& [name, value] : object_.items()) {
-      if (value.is_null() || read_.names.contains(prefix_ + name) || IsOneOf(passed, name)) continue;
-      fields_.Unknown(name.c_str(), value, method);
-    }
-  }
-
- private:
-  const nlohmann::json& object_;
-  std::string prefix_;
-  std::optional<Error>* error_;
-  FieldsRead read_;
-  JsonFields fields_;
-};
-
-// A number of neighbours; -1 is the whole row.
-inline size_t ReadGroup(const QuantisationFields& fields, std::optional<int> fallback = {}) {
-  const int group = fields->Integer("group_size", -1, 1 << 20, fallback);
-  if (group == 0) fields->WrongValue("group_size", nlohmann::json(0), "-1 or a positive number");
-  return group == -1 ? 0 : static_cast<size_t>(group);
-}
-
-inline int ReadBits(const QuantisationFields& fields, std::initializer_list<int> known, const char* name = "bits") {
-  const int bits = fields->Integer(name, 1, 64);
-  if (std::ranges::find(known, bits) != known.end()) return bits;
-  std::string supported;
-  for (const int one : known) supported += (supported.empty() ? "" : ", ") + std::to_string(one);
-  fields->Unsupported(name, nlohmann::json(bits), supported);
-  return *known.begin();
-}
 
 inline void SetBlock(const QuantisationFields& fields, const char* name, size_t rows, size_t cols,
                      Quantisation& quantisation) {
@@ -132,10 +78,12 @@ inline void ReadAwq(const QuantisationFields& fields, Quantisation& quantisation
   for (const char* const name : {"version", "format"}) {
     const std::string version = fields->String(name, "gemm");
     const bool is_gemv = version == "gemv" || version == "GEMV";
-    if (!is_gemv && version != "gemm" && version != "GEMM") {
-      fields->Unsupported(name, nlohmann::json(version), "gemm and gemv");
+    const bool is_fast = version == "gemv_fast" || version == "GEMV_FAST";
+    if (!is_gemv && !is_fast && version != "gemm" && version != "GEMM") {
+      fields->Unsupported(name, nlohmann::json(version), "gemm, gemv and gemv_fast");
     }
     quantisation.in_rows |= is_gemv;
+    quantisation.is_fast |= is_fast;
   }
   fields.RefuseOthers(
       "quant_method modules_to_not_convert backend do_fuse fuse_max_seq_len modules_to_fuse exllama_config "
@@ -299,9 +247,49 @@ inline void ReadBitNet(const QuantisationFields& fields, Quantisation& quantisat
   const std::string linear = fields->String("linear_class", "bitlinear");
   quantisation.divides = linear == "bitlinear";
   if (!quantisation.divides) fields->Expect("linear_class", "autobitlinear");
-  fields->Expect("quantization_mode", "offline");
+  const std::string mode = fields->String("quantization_mode", "offline");
+  quantisation.is_online = mode == "online" && !quantisation.divides;
+  if (!quantisation.is_online) fields->Expect("quantization_mode", "offline");
+  const nlohmann::json* const floats = fields->Find("modules_to_not_convert");
+  if (floats != nullptr && !floats->is_array()) fields->WrongValue("modules_to_not_convert", *floats, "a list");
+  for (const nlohmann::json& name : floats == nullptr ? nlohmann::json::array() : *floats) {
+    const auto* const text = name.get_ptr<const std::string*>();
+    if (text == nullptr) return fields->WrongValue("modules_to_not_convert", name, "a list of names");
+    if (quantisation.is_online && text->find_first_of("*\\^$+?()[]|") != text->npos) {
+      fields->Unsupported("modules_to_not_convert", name, "names of modules");
+    }
+    quantisation.floats.push_back(*text);
+  }
   fields->Expect("use_rms_norm", false);
-  fields.RefuseOthers("quant_method modules_to_not_convert rms_norm_eps", quantisation.name);
+  fields.RefuseOthers("quant_method rms_norm_eps", quantisation.name);
+}
+
+inline void CheckModelOptKind(const QuantisationFields& fields) {
+  const std::string kind = fields->String("quant_algo");
+  constexpr std::string_view kKnown =
+      "FP8 FP8_PER_CHANNEL_PER_TOKEN FP8_PB_WO fp8_pb_wo MXFP8 NVFP4 W4A16_NVFP4 W4A8_NVFP4_FP8";
+  if (!*fields.error() && !IsOneOf(kKnown, kind)) {
+    fields->Unsupported("quant_algo", nlohmann::json(kind), std::string(kKnown) + " and MIXED_PRECISION");
+  }
+}
+
+// Which modules are quantised, and how, their tensors say.
+inline void ReadModelOpt(const QuantisationFields& fields, Quantisation& quantisation) {
+  quantisation.method = QuantisationMethod::kModelOpt;
+  const nlohmann::json* const layers = fields->Find("quantized_layers");
+  if (layers != nullptr && !layers->is_object()) fields->WrongValue("quantized_layers", *layers, "an object");
+  if (fields->String("quant_algo") != "MIXED_PRECISION") CheckModelOptKind(fields);
+  if (layers != nullptr && layers->is_object()) {
+    QuantisationFields(*layers, fields.NameOf("quantized_layers"), fields.error())
+        .ForEachObject([&](const std::string&, const QuantisationFields& layer) {
+          CheckModelOptKind(layer);
+          layer.RefuseOthers("group_size", quantisation.name);
+        });
+  }
+  fields.RefuseOthers(
+      "quant_method producer config_groups ignore exclude_modules group_size weights input_activations "
+      "kv_cache_scheme kv_cache_quant_algo",
+      quantisation.name);
 }
 
 inline QuantisedSizes ReadMlxSizes(const QuantisationFields& fields) {
@@ -325,6 +313,23 @@ inline void ReadMlx(const QuantisationFields& fields, Quantisation& quantisation
   fields.RefuseOthers("quant_method", quantisation.name);
 }
 
+// Model Optimizer's own file, which older folders have in place of a description in config.json.
+inline Result<std::optional<Quantisation>> ParseModelOptFile(std::string_view text) {
+  nlohmann::json root;
+  const JsonGuard guard(root);
+  std::optional<Quantisation> quantisation;
+  if (!ParsePythonJson(text, root).empty() || !root.is_object()) return quantisation;
+  const auto found = root.find("quantization");
+  if (found == root.end() || !found->is_object()) return quantisation;
+  const auto kind = found->find("quant_algo");
+  if (kind == found->end() || kind->is_null()) return quantisation;  // only the cache is quantised
+  std::optional<Error> error;
+  const QuantisationFields fields(*found, "quantization.", &error);
+  ReadModelOpt(fields, quantisation.emplace(Quantisation{.method = {}, .name = "modelopt"}));
+  if (error) return Fail(error->code, "hf_quant_config.json: " + error->message);
+  return quantisation;
+}
+
 inline void ReadMethod(const QuantisationFields& fields, std::optional<Quantisation>& quantisation) {
   struct Method {
     std::string_view name;
@@ -338,7 +343,8 @@ inline void ReadMethod(const QuantisationFields& fields, std::optional<Quantisat
                                         {"intel/auto-round", ReadAutoRound},
                                         {"compressed-tensors", ReadCompressedTensors},
                                         {"bitsandbytes", ReadBitsAndBytes},
-                                        {"bitnet", ReadBitNet}};
+                                        {"bitnet", ReadBitNet},
+                                        {"modelopt", ReadModelOpt}};
   const bool is_bitsandbytes = fields->Flag("load_in_4bit", false) || fields->Flag("load_in_8bit", false);
   const std::string name =
       fields->String("quant_method", is_bitsandbytes ? std::optional<std::string_view>("bitsandbytes") : std::nullopt);
@@ -397,12 +403,19 @@ SKALD_INLINE Result<std::optional<Quantisation>> ParseQuantisation(std::string_v
 
 SKALD_INLINE Result<std::optional<Quantisation>> QuantisationAt(const std::filesystem::path& path) {
   return NoThrow(PathText(path), [&]() -> Result<std::optional<Quantisation>> {
-    constexpr uint64_t kMaxBytes = uint64_t{16} << 20;
-    const auto file = (internal::IsFolder(path) ? path : path.parent_path()) / "config.json";
-    if (!internal::Exists(file)) return std::optional<Quantisation>();
-    SKALD_ASSIGN(const auto text, ReadSmallFile(file, kMaxBytes));
-    auto quantisation = ParseQuantisation(text);
-    if (!quantisation) return Annotate(PathText(file.parent_path()), quantisation);
+    const auto folder = internal::IsFolder(path) ? path : path.parent_path();
+    std::optional<Quantisation> quantisation;
+    const auto read = [&](const char* name, auto parse) -> Result<void> {
+      constexpr uint64_t kMaxBytes = uint64_t{16} << 20;
+      if (quantisation || !internal::Exists(folder / name)) return {};
+      SKALD_ASSIGN(const auto text, ReadSmallFile(folder / name, kMaxBytes));
+      auto parsed = parse(text);
+      if (!parsed) return Annotate(PathText(folder), parsed);
+      quantisation = std::move(*parsed);
+      return {};
+    };
+    SKALD_TRY(read("config.json", [](const auto& text) { return ParseQuantisation(text); }));
+    SKALD_TRY(read("hf_quant_config.json", [](const auto& text) { return internal::ParseModelOptFile(text); }));
     return quantisation;
   });
 }

@@ -22,20 +22,23 @@
 #include "skald/weights/quantised/detail/fp8.h"
 #include "skald/weights/quantised/detail/gptq.h"
 #include "skald/weights/quantised/detail/mlx.h"
+#include "skald/weights/quantised/detail/model_opt.h"
 #include "skald/weights/quantised/detail/stored_tensors.h"
 
 namespace skald {
 
 namespace internal {
 
-inline bool IsCodes(const TensorView& tensor, QuantisationMethod method) {
+inline bool IsCodes(const TensorView& tensor, const Quantisation& quantisation) {
   const auto is = [&](std::string_view ending, std::initializer_list<std::string_view> types) {
     return tensor.name.ends_with(ending) &&
            (types.size() == 0 || std::ranges::find(types, tensor.dtype_name) != types.end());
   };
-  switch (method) {
+  switch (quantisation.method) {
     case QuantisationMethod::kFp8:
       return IsFp8(tensor);
+    case QuantisationMethod::kModelOpt:
+      return is(".weight", {"F8_E4M3", "U8"});
     case QuantisationMethod::kCompressedTensors:
       return is(".weight", {"F8_E4M3", "I8"}) || is(".weight_packed", {});
     case QuantisationMethod::kAwq:
@@ -44,7 +47,7 @@ inline bool IsCodes(const TensorView& tensor, QuantisationMethod method) {
     case QuantisationMethod::kBitsAndBytes:
       return is(".weight", {"U8", "I8"});
     case QuantisationMethod::kBitNet:
-      return is(".weight", {"U8"});
+      return quantisation.is_online ? IsOnlineBitNet(tensor, quantisation) : is(".weight", {"U8"});
     case QuantisationMethod::kMlx:
       return is(".weight", {"U32"});
   }
@@ -73,6 +76,8 @@ inline std::unique_ptr<QuantisedRows> RowsOf(const ModuleTensors& module, const 
       return BitNetOf(module, quantisation);
     case QuantisationMethod::kMlx:
       return MlxOf(module, quantisation);
+    case QuantisationMethod::kModelOpt:
+      return ModelOptOf(module, codes);
   }
   return nullptr;
 }
@@ -95,7 +100,7 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> WithQuantised(Checkpoint 
   internal::StoredTensors tensors(all->stored);
   std::vector<TensorView> plain;
   for (const TensorView& codes : tensors.all()) {
-    if (!internal::IsCodes(codes, quantisation.method)) continue;
+    if (!internal::IsCodes(codes, quantisation)) continue;
     const internal::ModuleTensors module = {tensors, std::string(codes.name.substr(0, codes.name.rfind('.')))};
     std::unique_ptr<QuantisedRows> rows = internal::RowsOf(module, codes, quantisation);
     SKALD_TRY(tensors.status());
@@ -110,7 +115,9 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> WithQuantised(Checkpoint 
   }
   for (const TensorView& tensor : tensors.all()) {
     // How the original rounds its cache.
-    const bool is_of_cache = tensor.name.ends_with("_attn.k_scale") || tensor.name.ends_with("_attn.v_scale");
+    const auto ends = [&](std::string_view ending) { return tensor.name.ends_with(ending); };
+    const bool is_of_cache =
+        ends("_attn.k_scale") || ends("_attn.v_scale") || ends("k_proj.k_scale") || ends("v_proj.v_scale");
     if (!tensors.IsPart(tensor) && !is_of_cache) plain.push_back(tensor);
   }
   all->plain = Checkpoint(all->stored.path(), std::move(plain));
