@@ -74,19 +74,15 @@ HWY_INLINE void AdvanceSum(const SumTerms& terms, const float* old_state, float*
 }
 
 inline void DecayedSum(const DecayedSumArgs& args) {
-  const size_t dim = args.head_dim, size = dim * dim;
+  const size_t dim = args.head_dim;
   SumTerms terms;
-  for (size_t unit = args.unit_begin; unit < args.unit_end; ++unit) {
-    const size_t head = unit % args.heads;
-    AdvanceInPlace(args.runs[unit / args.heads], args.state_offset + head * size * sizeof(float), size,
-                   [&](size_t row, const float* old_state, float* state) {
-                     float* const output = args.output + (row * args.heads + head) * dim;
-                     PrepareSumHead(args, row, head, terms);
-                     ForPanels(dim, [&]<size_t kPanels>(size_t channel, size_t count) {
-                       AdvanceSum<kPanels>(terms, old_state, state, dim, channel, count, output);
-                     });
-                   });
-  }
+  AdvanceHeads(args, args.heads, dim * dim, [&](size_t row, size_t head, const float* old_state, float* state) {
+    float* const output = args.output + (row * args.heads + head) * dim;
+    PrepareSumHead(args, row, head, terms);
+    ForPanels(dim, [&]<size_t kPanels>(size_t channel, size_t count) {
+      AdvanceSum<kPanels>(terms, old_state, state, dim, channel, count, output);
+    });
+  });
 }
 
 }  // namespace HWY_NAMESPACE

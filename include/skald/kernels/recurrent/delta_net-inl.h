@@ -118,13 +118,10 @@ HWY_INLINE void AdvanceDeltaHead(const DeltaNetArgs& args, size_t row_index, siz
 }
 
 inline void DeltaNet(const DeltaNetArgs& args) {
-  const size_t size = args.key_dim * args.value_dim;
-  for (size_t unit = args.unit_begin; unit < args.unit_end; ++unit) {
-    const size_t head = unit % args.value_heads;
-    AdvanceInPlace(
-        args.runs[unit / args.value_heads], args.state_offset + head * size * sizeof(float), size,
-        [&](size_t row, const float* old_state, float* state) { AdvanceDeltaHead(args, row, head, old_state, state); });
-  }
+  AdvanceHeads(args, args.value_heads, args.key_dim * args.value_dim,
+               [&](size_t row, size_t head, const float* old_state, float* state) {
+                 AdvanceDeltaHead(args, row, head, old_state, state);
+               });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -46,6 +46,17 @@ HWY_INLINE void AdvanceInPlace(const RecurrentRun& run, size_t offset, size_t si
   }
 }
 
+// Calls advance(row, head, old_state, state) for the units of `args`, each a head of a run: one head after the other,
+// and its rows in order. `size` is the number of floats of a head's state.
+template <class Args, class Advance>
+HWY_INLINE void AdvanceHeads(const Args& args, size_t heads, size_t size, Advance advance) {
+  for (size_t unit = args.unit_begin; unit < args.unit_end; ++unit) {
+    const size_t head = unit % heads;
+    AdvanceInPlace(args.runs[unit / heads], args.state_offset + head * size * sizeof(float), size,
+                   [&](size_t row, const float* old_state, float* state) { advance(row, head, old_state, state); });
+  }
+}
+
 // Neighbouring channels of one run. If units are groups of kLanes channels: those of a few consecutive units.
 struct Strip {
   const RecurrentRun* run;

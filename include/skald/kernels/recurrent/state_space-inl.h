@@ -113,13 +113,10 @@ HWY_INLINE void AdvanceHead(const StateSpaceArgs& args, size_t row_index, size_t
 }
 
 inline void StateSpace(const StateSpaceArgs& args) {
-  const size_t size = args.state_dim * args.head_dim;
-  for (size_t unit = args.unit_begin; unit < args.unit_end; ++unit) {
-    const size_t head = unit % args.heads;
-    AdvanceInPlace(
-        args.runs[unit / args.heads], args.state_offset + head * size * sizeof(float), size,
-        [&](size_t row, const float* old_state, float* state) { AdvanceHead(args, row, head, old_state, state); });
-  }
+  AdvanceHeads(args, args.heads, args.state_dim * args.head_dim,
+               [&](size_t row, size_t head, const float* old_state, float* state) {
+                 AdvanceHead(args, row, head, old_state, state);
+               });
 }
 
 }  // namespace HWY_NAMESPACE

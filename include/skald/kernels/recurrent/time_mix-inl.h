@@ -149,21 +149,17 @@ HWY_INLINE void FinishHead(const TimeMixArgs& args, const TimeMixRow& row, const
 }
 
 inline void TimeMix(const TimeMixArgs& args) {
-  const size_t dim = args.head_dim, size = dim * dim;
+  const size_t dim = args.head_dim;
   TimeMixTerms terms;
-  for (size_t unit = args.unit_begin; unit < args.unit_end; ++unit) {
-    const size_t head = unit % args.heads, begin = head * dim;
-    AdvanceInPlace(args.runs[unit / args.heads], args.state_offset + head * size * sizeof(float), size,
-                   [&](size_t row_index, const float* old_state, float* state) {
-                     const TimeMixRow row = TimeMixRowAt(args, row_index, head);
-                     float* const output = args.output + row_index * args.heads * dim + begin;
-                     PrepareHead(args, row, begin, terms);
-                     ForPanels(dim, [&]<size_t kPanels>(size_t channel, size_t count) {
-                       AdvanceMemory<kPanels>(terms, row.receptance, old_state, state, dim, channel, count, output);
-                     });
-                     FinishHead(args, row, terms, begin, output);
-                   });
-  }
+  AdvanceHeads(args, args.heads, dim * dim, [&](size_t row_index, size_t head, const float* old_state, float* state) {
+    const TimeMixRow row = TimeMixRowAt(args, row_index, head);
+    float* const output = args.output + (row_index * args.heads + head) * dim;
+    PrepareHead(args, row, head * dim, terms);
+    ForPanels(dim, [&]<size_t kPanels>(size_t channel, size_t count) {
+      AdvanceMemory<kPanels>(terms, row.receptance, old_state, state, dim, channel, count, output);
+    });
+    FinishHead(args, row, terms, head * dim, output);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrences (RG-LRU, selective scan of Mamba, state space of Mamba-2, delta net, Kimi delta attention,
-// time mixes of RWKV) against their scalar references.
+// Recurrences of heads, whose state is a matrix (state space of Mamba-2, delta net, Kimi delta attention, time mixes of
+// RWKV), against their scalar references.
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -15,141 +13,11 @@
 #include "tests/reference/recurrent.h"
 #include "tests/reference/time_mix.h"
 #include "tests/support/kernel_data.h"
+#include "tests/support/recurrence_checks.h"
 #include "tests/support/recurrent_runs.h"
-#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
-namespace recurrent_test {
-
-// Each case owns the inputs of one kernel for `rows` rows, can run the kernel, and can do one row by the reference:
-// in the kernel's order if Real is float, by the definition if it is double.
-
-std::vector<float> NegativeFloats(uint32_t seed, size_t size, float magnitude) {
-  std::vector<float> values = RandomFloats(seed, size);
-  for (float& v : values) v = -magnitude * (0.55f + 0.5f * v);
-  return values;
-}
-
-struct RgLruCase {
-  static constexpr std::string_view kName = "RG-LRU";
-  static constexpr size_t kVariants = 4;
-
-  RgLruCase(size_t rows, size_t variant)
-      : width(std::vector<size_t>{72, 40, 130, 300}[variant]),
-        input(RandomFloats(1, rows * width)),
-        gates(RandomFloats(2, rows * 2 * width, 4.0f)),
-        gate(RandomFloats(3, rows * (width + 3), 3.0f)),
-        decay(NegativeFloats(4, width, 4.0f)) {}
-
-  size_t StateFloats() const { return width; }
-  size_t OutputWidth() const { return width; }
-  size_t UnitsPerRun() const { return RoundUp(width, kLanes) / kLanes; }
-
-  void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
-    Kernels<>::RgLru({.input = input.data(),
-                      .gates = gates.data(),
-                      .gate = gate.data(),
-                      .gate_stride = width + 3,
-                      .decay = decay.data(),
-                      .output = output,
-                      .width = width,
-                      .runs = runs,
-                      .state_offset = RecurrentRuns::kStateOffset,
-                      .unit_begin = unit_begin,
-                      .unit_end = unit_end});
-  }
-
-  template <class Real>
-  void Step(size_t row, bool first, Real* state, Real* output) const {
-    for (size_t c = 0; c < width; ++c) {
-      const reference::RgLruTerms terms = {.first = first,
-                                           .x = input[row * width + c],
-                                           .input_gate = gates[row * 2 * width + c],
-                                           .recurrence_gate = gates[row * 2 * width + width + c],
-                                           .gate = gate[row * (width + 3) + c],
-                                           .decay = decay[c]};
-      if constexpr (std::is_same_v<Real, float>) {
-        output[c] = reference::RgLru(terms, state[c]);
-      } else {
-        output[c] = reference::RgLruInDouble(terms, state[c]);
-      }
-    }
-  }
-
-  size_t width;
-  std::vector<float> input, gates, gate, decay;
-};
-
-template <class Real>
-Real ScanStep(const reference::ScanTerms& terms, Real* state) {
-  if constexpr (std::is_same_v<Real, float>) {
-    return reference::Scan(terms, state);
-  } else {
-    return reference::ScanInDouble(terms, state);
-  }
-}
-
-struct SelectiveScanCase {
-  static constexpr std::string_view kName = "selective scan";
-  static constexpr size_t kVariants = 4;
-
-  SelectiveScanCase(size_t rows, size_t variant)
-      : width(std::vector<size_t>{72, 40, 130, 17}[variant]),
-        state_dim(std::vector<size_t>{16, 5, 16, kMaxStateDim}[variant]),
-        bc_stride(2 * state_dim + 7),
-        input(RandomFloats(1, rows * width)),
-        time_step(RandomFloats(2, rows * width, 3.0f)),
-        bc(RandomFloats(3, rows * bc_stride)),
-        gate(RandomFloats(4, rows * (width + 3), 3.0f)),
-        decay(NegativeFloats(5, state_dim * width, 2.0f)),
-        skip(RandomFloats(6, width)) {}
-
-  size_t StateFloats() const { return state_dim * width; }
-  size_t OutputWidth() const { return width; }
-  size_t UnitsPerRun() const { return RoundUp(width, kLanes) / kLanes; }
-
-  void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
-    Kernels<>::SelectiveScan({.input = input.data(),
-                              .time_step = time_step.data(),
-                              .b = bc.data(),
-                              .c = bc.data() + state_dim,
-                              .bc_stride = bc_stride,
-                              .gate = gate.data(),
-                              .gate_stride = width + 3,
-                              .decay = decay.data(),
-                              .skip = skip.data(),
-                              .output = output,
-                              .width = width,
-                              .state_dim = state_dim,
-                              .runs = runs,
-                              .state_offset = RecurrentRuns::kStateOffset,
-                              .unit_begin = unit_begin,
-                              .unit_end = unit_end});
-  }
-
-  template <class Real>
-  void Step(size_t row, bool, Real* state, Real* output) const {
-    for (size_t c = 0; c < width; ++c) {
-      const float* b = bc.data() + row * bc_stride;
-      output[c] = ScanStep({.x = input[row * width + c],
-                            .time_step = time_step[row * width + c],
-                            .gate = gate[row * (width + 3) + c],
-                            .skip = skip[c],
-                            .b = b,
-                            .c = b + state_dim,
-                            .decay = decay.data() + c,
-                            .decay_stride = width,
-                            .stride = width,
-                            .state_dim = state_dim,
-                            .time_step_min = 0.0f,
-                            .time_step_max = kInfinity},
-                           state + c);
-    }
-  }
-
-  size_t width, state_dim, bc_stride;
-  std::vector<float> input, time_step, bc, gate, decay, skip;
-};
+namespace head_recurrence_test {
 
 struct StateSpaceCase {
   static constexpr std::string_view kName = "state space";
@@ -476,113 +344,25 @@ struct TimeMixCase {
   std::vector<float> input, first_values, blend, scales;
 };
 
-// Tolerance for rounding in these cases: sums of at most 256 terms of magnitude 1 or so.
-constexpr double kTolerance = 5e-5;
-
-// Everything a kernel has written: its outputs, with a guard of NaN after them, and all blocks.
-struct Outcome {
-  std::vector<float> output, blocks;
-};
-
-template <class Case>
-std::vector<float> PoisonedOutput(const Case& c, const RecurrentRuns& runs) {
-  return std::vector<float>(runs.rows() * c.OutputWidth() + 5, kNaN);
-}
-
-template <class Case>
-Outcome RunAtOnce(const Case& c) {
-  RecurrentRuns runs(c.StateFloats());
-  std::vector<float> output = PoisonedOutput(c, runs);
-  c.Run(runs.runs().data(), 0, runs.runs().size() * c.UnitsPerRun(), output.data());
-  return {output, runs.Blocks()};
-}
-
-template <class Real, class Case>
-Outcome RunReference(const Case& c) {
-  RecurrentRuns runs(c.StateFloats());
-  const std::vector<Real> exact = runs.template Advance<Real>(
-      c.OutputWidth(), [&](size_t row, bool first, Real* state, Real* output) { c.Step(row, first, state, output); });
-  std::vector<float> output = PoisonedOutput(c, runs);
-  for (size_t i = 0; i < exact.size(); ++i) output[i] = static_cast<float>(exact[i]);
-  return {output, runs.Blocks()};
-}
-
-// The largest difference; NaN must meet NaN.
-double Distance(const std::vector<float>& a, const std::vector<float>& b) {
-  double distance = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a[i]) != std::isnan(b[i])) return kInfinity;
-    if (!std::isnan(a[i])) distance = std::max(distance, std::abs(double{a[i]} - b[i]));
-  }
-  return distance;
-}
-
-constexpr size_t kRows = 1 + 3 + 17 + 1 + 17;  // of RecurrentRuns
-
-TEST_CASE_TEMPLATE("a recurrence equals its reference and writes nothing else", Case, RgLruCase, SelectiveScanCase,
-                   StateSpaceCase, DeltaNetCase, KimiDeltaCase, DecayedSumCase, TimeMixCase) {
-  for (size_t variant = 0; variant < Case::kVariants; ++variant) {
-    CAPTURE(variant);
-    const Case c(kRows, variant);
-    const Outcome actual = RunAtOnce(c), expected = RunReference<float>(c), exact = RunReference<double>(c);
-    CHECK(Difference(actual.output, expected.output, kTolerance) == "");
-    CHECK(Difference(actual.blocks, expected.blocks, kTolerance) == "");
-    CHECK(Distance(actual.output, exact.output) <= kTolerance);
-    CHECK(Distance(actual.blocks, exact.blocks) <= kTolerance);
-  }
-}
-
-TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, RgLruCase, SelectiveScanCase, StateSpaceCase,
-                   DeltaNetCase, KimiDeltaCase, DecayedSumCase, TimeMixCase) {
-  for (size_t variant = 0; variant < Case::kVariants; ++variant) {
-    CAPTURE(variant);
-    const Case c(kRows, variant);
-    const Outcome whole = RunAtOnce(c);
-    for (const size_t piece : {1, 2, 5}) {
-      RecurrentRuns runs(c.StateFloats());
-      std::vector<float> output = PoisonedOutput(c, runs);
-      const size_t units = runs.runs().size() * c.UnitsPerRun();
-      for (size_t end = units; end > 0; end -= std::min(piece, end)) {
-        c.Run(runs.runs().data(), end - std::min(piece, end), end, output.data());
-      }
-      CHECK(BitDifference(output, whole.output) == "");
-      CHECK(BitDifference(runs.Blocks(), whole.blocks) == "");
-    }
-  }
-}
-
-TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, RgLruCase, SelectiveScanCase,
-                   StateSpaceCase, DeltaNetCase, KimiDeltaCase, DecayedSumCase, TimeMixCase) {
-  for (size_t variant = 0; variant < Case::kVariants; ++variant) {
-    CAPTURE(variant);
-    const Case c(kRows, variant);
-    const Outcome whole = RunAtOnce(c);
-    RecurrentRuns runs(c.StateFloats());
-    std::vector<float> output = PoisonedOutput(c, runs);
-    for (const RecurrentRun& run : runs.runs()) {
-      const std::byte* input = run.input;
-      size_t row = run.row_begin;
-      for (size_t i = 0; i < run.num_outputs; ++i) {
-        for (; row < run.outputs[i].row_end; ++row) {
-          const StateOutput state = {.row_end = row + 1, .block = run.outputs[i].block};
-          const RecurrentRun token = {
-              .row_begin = row, .row_end = row + 1, .input = input, .outputs = &state, .num_outputs = 1};
-          c.Run(&token, 0, c.UnitsPerRun(), output.data());
-          input = state.block;
-        }
-      }
-    }
-    CHECK(BitDifference(output, whole.output) == "");
-    CHECK(BitDifference(runs.Blocks(), whole.blocks) == "");
-  }
-}
-
-TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, RgLruCase, SelectiveScanCase, StateSpaceCase, DeltaNetCase,
+TEST_CASE_TEMPLATE("a recurrence equals its reference and writes nothing else", Case, StateSpaceCase, DeltaNetCase,
                    KimiDeltaCase, DecayedSumCase, TimeMixCase) {
-  const Outcome outcome = RunAtOnce(Case(kRows, 0));
-  CHECK(SavedDifference({Case::kName, "outputs"}, outcome.output) == "");
-  CHECK(SavedDifference({Case::kName, "states"}, outcome.blocks) == "");
+  CheckReference<Case>();
 }
 
-}  // namespace recurrent_test
+TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, StateSpaceCase, DeltaNetCase, KimiDeltaCase,
+                   DecayedSumCase, TimeMixCase) {
+  CheckPieces<Case>();
+}
+
+TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, StateSpaceCase, DeltaNetCase,
+                   KimiDeltaCase, DecayedSumCase, TimeMixCase) {
+  CheckTokens<Case>();
+}
+
+TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, StateSpaceCase, DeltaNetCase, KimiDeltaCase, DecayedSumCase,
+                   TimeMixCase) {
+  CheckSavedBits<Case>();
+}
+
+}  // namespace head_recurrence_test
 }  // namespace skald::testing
