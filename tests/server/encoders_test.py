@@ -3,7 +3,6 @@
 """Models that embed or rank texts, alone and beside one that writes: encoders_test.py PROGRAM."""
 
 import base64
-import json
 import os
 import struct
 import sys
