@@ -285,7 +285,7 @@ TEST_CASE("quantising rows writes all that a product reads, the rows that pad th
       const size_t bytes = PreparedBytes<Q4_0>(rows, PaddedK<Q4_0>(k));
       const auto once = c.PreparedInput(UnwrittenBuffer<std::byte>(bytes, std::byte{0x7F}));
       const auto again = c.PreparedInput(UnwrittenBuffer<std::byte>(bytes, std::byte{0xCD}));
-      const QuantizedRows layout = QuantizedRows::In(const_cast<std::byte*>(once.data()), rows, PaddedK<Q4_0>(k));
+      const QuantizedRows layout = PreparedIn<Q4_0>(const_cast<std::byte*>(once.data()), rows, PaddedK<Q4_0>(k));
       const auto* const end = reinterpret_cast<const std::byte*>(layout.sums + RoundUp(rows, layout.height) *
                                                                                    layout.padded_k / kActivationSum);
       CHECK(std::memcmp(once.data(), again.data(), static_cast<size_t>(end - once.data())) == 0);

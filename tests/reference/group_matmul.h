@@ -19,7 +19,7 @@
 namespace skald::reference {
 
 // Neighbouring weights of one output: weight = scale * number * code + offset * offset_number. Only types with scales
-// of scales have numbers, and their groups one scale and offset for each kActivationBlock terms.
+// of scales have numbers, and their groups one scale and offset for each kActivationBlock terms, as activations have.
 struct WeightGroup {
   float scale = 0.0f, offset = 0.0f;
   std::vector<int> codes;
@@ -47,33 +47,41 @@ inline ActivationBlock QuantizeBlock(std::span<const float> values) {
   return block;
 }
 
+// Sums of the products of codes, and of the codes of activations, of the terms that begin at the block's term `first`.
+struct CodeSums {
+  int dot = 0, codes = 0;
+};
+
+inline CodeSums SumCodes(const ActivationBlock& block, size_t first, const WeightGroup& group) {
+  CodeSums sums;
+  for (size_t i = 0; i < group.codes.size() && first + i < block.codes.size(); ++i) {
+    sums.dot += group.codes[i] * block.codes[first + i];
+    sums.codes += block.codes[first + i];
+  }
+  return sums;
+}
+
 // The inner product of activations and the groups of one output. The last group may reach beyond the activations.
 inline float GroupedElement(std::span<const float> input, std::span<const WeightGroup> groups, Scales scales) {
-  const size_t group_size = groups.front().codes.size(), groups_per_block = kActivationBlock / group_size;
+  const size_t group_size = groups.front().codes.size();
+  const size_t block_size = scales == Scales::kNested ? kActivationBlock : kActivationGroup;
   float total = 0.0f;
-  for (size_t k = 0; k < input.size(); k += kActivationBlock) {
-    const ActivationBlock block = QuantizeBlock(input.subspan(k, std::min(kActivationBlock, input.size() - k)));
-    const size_t first = k / group_size, end = std::min(first + groups_per_block, groups.size());
-    float sum = 0.0f;
+  for (size_t k = 0; k < input.size(); k += block_size) {
+    const ActivationBlock block = QuantizeBlock(input.subspan(k, std::min(block_size, input.size() - k)));
+    const size_t first = k / group_size, end = std::min(first + block_size / group_size, groups.size());
     int64_t dots = 0, all_codes = 0;
     for (size_t g = first; g < end; ++g) {
-      int dot = 0, codes = 0;
-      for (size_t i = 0; i < group_size; ++i) {
-        const size_t at = (g - first) * group_size + i;
-        if (at >= block.codes.size()) break;
-        dot += groups[g].codes[i] * block.codes[at];
-        codes += block.codes[at];
-      }
+      const auto [dot, codes] = SumCodes(block, (g - first) * group_size, groups[g]);
       dots += groups[g].number * dot;
       all_codes += groups[g].offset_number * codes;
       if (scales == Scales::kNested) continue;
-      sum = std::fma(static_cast<float>(dot), groups[g].scale, sum);
+      float sum = static_cast<float>(dot) * groups[g].scale;
       if (scales == Scales::kFloatsAndOffsets) sum = std::fma(static_cast<float>(codes), groups[g].offset, sum);
+      total = std::fma(sum, block.scale, total);
     }
-    if (scales == Scales::kNested) {
-      sum = static_cast<float>(dots) * groups[first].scale;
-      sum = std::fma(static_cast<float>(all_codes), groups[first].offset, sum);
-    }
+    if (scales != Scales::kNested) continue;
+    float sum = static_cast<float>(dots) * groups[first].scale;
+    sum = std::fma(static_cast<float>(all_codes), groups[first].offset, sum);
     total = std::fma(sum, block.scale, total);
   }
   return total;

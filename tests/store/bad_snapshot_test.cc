@@ -12,6 +12,7 @@
 #include "skald/cache/create.h"
 #include "skald/store/backends/memory_store.h"
 #include "skald/store/snapshots/snapshot.h"
+#include "tests/support/check_error.h"
 #include "tests/support/small_configs.h"
 #include "tests/support/tiny_cache.h"
 
@@ -102,6 +103,18 @@ TEST_CASE("state of another identity is refused, and the error says what differs
   refused("another adapter", [](Identity& i) { i.adapter = {}; });
   refused("another tokenizer", [](Identity& i) { i.tokenizer = {}; });
   refused("another salt", [](Identity& i) { i.salt = "other"; });
+}
+
+TEST_CASE("state of another version of the arithmetic is refused, unless it is of weights that are floats") {
+  IdentityDigests before = *IdentityDigests::Of({}), now = before;
+  before.weight_type &= 0xFFFF;
+  CHECK(before.Check(now));
+  now = *IdentityDigests::Of({.weight_type = DType::kF32});
+  CheckError(before.Check(now), ErrorCode::kFailedPrecondition, "another version of the arithmetic");
+  before = now = *IdentityDigests::Of({.weight_type = DType::kQ4_0});
+  CHECK(before.Check(now));
+  before.weight_type &= 0xFFFF;
+  CheckError(before.Check(now), ErrorCode::kFailedPrecondition, "another version of the arithmetic");
 }
 
 // State of the same form, and other numbers in it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Results of kernels and models as hashes, saved in tests/golden/result_hashes.txt, so that machines which never meet
-// can be compared: x86 and Arm, this version and the last. Where numbers change on purpose, run kernels_tests,
-// model_tests and adapters_tests, one after the other, with SKALD_SAVE_HASHES=1: what differs is then saved instead of
-// reported.
+// can be compared: x86 and Arm, this version and the last. Where numbers change on purpose, count up
+// SKALD_ARITHMETIC_VERSION, and run kernels_tests, model_tests and adapters_tests, one after the other, with
+// SKALD_SAVE_HASHES=1: what differs is then saved instead of reported.
 
 #ifndef SKALD_TESTS_SUPPORT_SAVED_HASHES_H_
 #define SKALD_TESTS_SUPPORT_SAVED_HASHES_H_
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "skald/base/numbers/xxh64.h"
+#include "skald/base/version.h"
 #include "tests/support/targets.h"
 #include "tests/support/test_data.h"
 
@@ -59,10 +60,15 @@ inline std::string SavedDifference(std::initializer_list<std::string_view> words
   for (const std::string_view word : words) name.append(name.empty() ? "" : ", ").append(word);
   const auto path = RepositoryPath("tests/golden/result_hashes.txt");
   SavedHashes hashes = ReadSavedHashes(std::ifstream(path));
+  uint64_t& version = hashes["version of the arithmetic"];
+  uint64_t& saved = hashes[name];
   const uint64_t hash = HashOf(results);
-  if (const auto saved = hashes.find(name); saved != hashes.end() && saved->second == hash) return "";
-  if (!std::getenv("SKALD_SAVE_HASHES")) return "the bits of \"" + name + "\" are not the saved ones";
-  hashes[name] = hash;
+  if (version == SKALD_ARITHMETIC_VERSION && saved == hash) return "";
+  if (!std::getenv("SKALD_SAVE_HASHES")) {
+    if (version != SKALD_ARITHMETIC_VERSION) return "the saved bits are of another version of the arithmetic";
+    return "the bits of \"" + name + "\" are not the saved ones";
+  }
+  version = SKALD_ARITHMETIC_VERSION, saved = hash;
   WriteSavedHashes(hashes, std::ofstream(path));
   return "";
 }

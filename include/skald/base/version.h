@@ -10,4 +10,7 @@
 #define SKALD_VERSION_MINOR 1
 #define SKALD_VERSION_PATCH 0
 
+// The version of the arithmetic (kernels/ARITHMETIC.md). Saved state of another one would go on with other bits.
+#define SKALD_ARITHMETIC_VERSION 2
+
 #endif  // SKALD_BASE_VERSION_H_

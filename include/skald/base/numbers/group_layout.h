@@ -54,42 +54,54 @@ constexpr size_t PackedBytes(size_t n, size_t k) {
     return RoundUp(n, kLanes) * PaddedK<T>(k) * sizeof(T);
 }
 
-/// Activations that share one scale. GGML quantises the activations of its K-quants by the same number.
+/// Terms of activations that are multiplied together: a block of weights with scales of scales.
 inline constexpr size_t kActivationBlock = 256;
 
 /// Groups of activations, whose codes lie together, and the finest grouping of their sums.
 inline constexpr size_t kActivationGroup = 32, kActivationSum = 16;
 
-/// Rows of activations as int8: value = scale * code, with a scale for each block of kActivationBlock terms. Sixteen
-/// rows are stored together, group by group, so that a group of them is one AMX tile; a few rows are stored in blocks
+/// The terms of activations that share one scale where they are multiplied by T, a divisor of kActivationBlock. GGML
+/// quantises the activations of its types by the same numbers.
+template <class T>
+inline constexpr size_t kScaledTerms = NestedScales<T> ? kActivationBlock : kActivationGroup;
+
+/// Rows of activations as int8: value = scale * code, with a scale for each `scaled_terms`. Sixteen rows are stored
+/// together, group by group, so that a group of them is one AMX tile; a few rows are stored in blocks
 /// of eight, and a single row by itself. Kernels also read the padding rows, whose sums are discarded: they are zeros.
 /// Does not own its memory.
 struct QuantizedRows {
-  size_t height;    ///< 1 for one row, 8 for up to 8, else 16
-  size_t padded_k;  ///< a multiple of kGroupPadding
-  int8_t* codes;    ///< [rows / height][padded_k / 32][height][32]
-  float* scales;    ///< [rows / height][blocks][height]
-  int16_t* sums;    ///< [rows / height][padded_k / 32][height][2]: the sums of 16 codes
+  size_t height;        ///< 1 for one row, 8 for up to 8, else 16
+  size_t padded_k;      ///< a multiple of kGroupPadding
+  size_t scaled_terms;  ///< kScaledTerms of the weights
+  int8_t* codes;        ///< [rows / height][padded_k / 32][height][32]
+  float* scales;        ///< [rows / height][scales of a row][height]
+  int16_t* sums;        ///< [rows / height][padded_k / 32][height][2]: the sums of 16 codes
 
   /// See `height`.
   static constexpr size_t Height(size_t rows) { return rows == 1 ? 1 : rows <= 8 ? 8 : kLanes; }
-  /// Scales of a row of `padded_k` terms.
-  static constexpr size_t Blocks(size_t padded_k) { return RoundUp(padded_k, kActivationBlock) / kActivationBlock; }
   /// Bytes of memory for so many rows, with codes, scales and sums.
-  static constexpr size_t Bytes(size_t rows, size_t padded_k) {
-    const size_t words = padded_k / 4 + Blocks(padded_k) + padded_k / kActivationGroup;
+  static constexpr size_t Bytes(size_t rows, size_t padded_k, size_t scaled_terms) {
+    const size_t words = padded_k / 4 + Scales(padded_k, scaled_terms) + padded_k / kActivationGroup;
     return RoundUp(RoundUp(rows, Height(rows)) * words * 4, kAlignment);
   }
 
-  /// `memory` holds Bytes(rows, padded_k).
-  static QuantizedRows In(std::byte* memory, size_t rows, size_t padded_k);
+  /// `memory` holds Bytes of the same arguments.
+  static QuantizedRows In(std::byte* memory, size_t rows, size_t padded_k, size_t scaled_terms);
+
+  /// The number of a row's scales.
+  size_t RowScales() const { return Scales(padded_k, scaled_terms); }
 
   /// The address of term k of a row; k is a multiple of the array's granularity.
   int8_t* CodesAt(size_t row, size_t k) const;
-  /// The scale of the block of kActivationBlock terms that k begins.
+  /// The scale of the terms that k begins.
   float* ScaleAt(size_t row, size_t k) const;
   /// The sum of the kActivationSum codes that k begins.
   int16_t* SumAt(size_t row, size_t k) const;
+
+ private:
+  static constexpr size_t Scales(size_t padded_k, size_t scaled_terms) {
+    return RoundUp(padded_k, scaled_terms) / scaled_terms;
+  }
 };
 
 namespace internal {
@@ -122,18 +134,21 @@ using Prepared = typename internal::PreparedOf<T>::Type;
 /// Bytes of an element of rows that are prepared for matrices of such a type, which is not group-quantised.
 constexpr size_t PreparedElement(DType type) { return SizeOf(IsFloatCoded(type) ? DType::kF32 : type); }
 
-constexpr size_t PreparedBytes(DType type, size_t rows, size_t padded_k) {
-  return IsGrouped(type) ? QuantizedRows::Bytes(rows, padded_k) : PreparedSize(rows, padded_k) * PreparedElement(type);
-}
 template <class T>
 constexpr size_t PreparedBytes(size_t rows, size_t padded_k) {
-  return PreparedBytes(kDTypeOf<T>, rows, padded_k);
+  if constexpr (kIsGrouped<T>)
+    return QuantizedRows::Bytes(rows, padded_k, kScaledTerms<T>);
+  else
+    return PreparedSize(rows, padded_k) * PreparedElement(kDTypeOf<T>);
+}
+inline size_t PreparedBytes(DType type, size_t rows, size_t padded_k) {
+  return VisitWeightType(type, [=]<class T>() { return PreparedBytes<T>(rows, padded_k); });
 }
 
 template <class T>
 Prepared<T> PreparedIn(std::byte* memory, size_t rows, size_t padded_k) {
   if constexpr (kIsGrouped<T>)
-    return QuantizedRows::In(memory, rows, padded_k);
+    return QuantizedRows::In(memory, rows, padded_k, kScaledTerms<std::remove_const_t<T>>);
   else
     return reinterpret_cast<Prepared<T>>(memory);
 }

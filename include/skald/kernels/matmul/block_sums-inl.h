@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The products of some rows of activations and a PanelBlock (arithmetic contract, R2): the sum of a block from zero,
-// then total = fma(sum, scale of the activations, total).
+// The products of some rows of activations and a PanelBlock (arithmetic contract, R2), added to their totals: total =
+// fma(sum, scale of the activations, total), for the sum of each group or, with scales of scales, of the block.
 
 #if defined(SKALD_KERNELS_MATMUL_BLOCK_SUMS_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_BLOCK_SUMS_INL_TOGGLE
@@ -70,11 +70,12 @@ HWY_INLINE IntLanes FirstSums(const Block& block, size_t group) {
 struct ActivationTile {
   const int8_t* codes;
   const int16_t* sums;
-  const float* scales;
+  const float* scales;  // one for a piece or, for weights with scales of scales, for all
   size_t height;
 
   HWY_INLINE const int8_t* CodesAt(size_t piece) const { return codes + piece * height * kActivationGroup; }
   HWY_INLINE const int16_t* SumsAt(size_t piece) const { return sums + piece * height * 2; }
+  HWY_INLINE const float* ScalesAt(size_t piece) const { return scales + piece * height; }
 };
 
 // The rows of codes that make kActivationGroup terms.
@@ -179,11 +180,9 @@ HWY_INLINE IntVec WeighSums(const int16_t* code_sums, int32_t first, int32_t sec
   }
 }
 
-// The block's sums without scales of scales: floats from group to group.
+// Adds a block without scales of scales: floats from group to group.
 template <Codes kCodes, class Block, size_t kRows>
-HWY_INLINE void AddFloatBlock(const Block& block, const ActivationTile& tile, Lanes (&sums)[kRows]) {
-  HWY_UNROLL(16)
-  for (size_t r = 0; r < kRows; ++r) sums[r] = ZeroLanes();
+HWY_INLINE void AddFloatBlock(const Block& block, const ActivationTile& tile, Lanes (&totals)[kRows]) {
   for (size_t piece = 0; GroupAt(block, piece, 0) < block.groups; ++piece) {
     HWY_UNROLL(2)
     for (size_t first = 0; first < kPieceRows; first += block.group_rows) {
@@ -199,18 +198,17 @@ HWY_INLINE void AddFloatBlock(const Block& block, const ActivationTile& tile, La
         });
       AddGroup<kCodes>(tile.CodesAt(piece) + 4 * first, block, group, dots);
       const Lanes scales = block.ScalesOf(group);
+      [[maybe_unused]] Lanes offsets;
+      if constexpr (Block::has_offsets) offsets = block.OffsetsOf(group);
       ForEachPart<kRows>([&](size_t r, size_t i) HWY_ATTR {
-        const FloatVec dot = hn::ConvertTo(FloatTag(), Part(dots[r], i));
-        SetPart(sums[r], i, hn::MulAdd(dot, Part(scales, i), Part(sums[r], i)));
-      });
-      if constexpr (Block::has_offsets) {
-        const Lanes offsets = block.OffsetsOf(group);
-        HWY_UNROLL(16)
-        for (size_t r = 0; r < kRows; ++r) {
-          const FloatVec sum = hn::ConvertTo(FloatTag(), WeighSums(code_sums + 2 * r, in_first, in_second));
-          sums[r] = MulAdd(sum, offsets, sums[r]);
+        FloatVec sum = hn::Mul(hn::ConvertTo(FloatTag(), Part(dots[r], i)), Part(scales, i));
+        if constexpr (Block::has_offsets) {
+          const IntVec code_sum = WeighSums(code_sums + 2 * r, in_first, in_second);
+          sum = hn::MulAdd(hn::ConvertTo(FloatTag(), code_sum), Part(offsets, i), sum);
         }
-      }
+        const FloatVec scale = hn::Set(FloatTag(), tile.ScalesAt(piece)[r]);
+        SetPart(totals[r], i, hn::MulAdd(scale, sum, Part(totals[r], i)));
+      });
     }
   }
 }
@@ -218,17 +216,19 @@ HWY_INLINE void AddFloatBlock(const Block& block, const ActivationTile& tile, La
 // Adds a block to the totals of kRows rows, [kRows][kLanes].
 template <Codes kCodes, bool kNested, size_t kRows, class Block>
 HWY_INLINE void AddBlock(const Block& block, const ActivationTile& tile, bool is_first, float* totals) {
+  const auto total_of = [=](size_t r) HWY_ATTR { return is_first ? ZeroLanes() : LoadLanes(totals + r * kLanes); };
   Lanes sums[kRows];
   if constexpr (kNested) {
     AddNestedBlock<kCodes>(block, tile, sums);
+    HWY_UNROLL(16)
+    for (size_t r = 0; r < kRows; ++r) sums[r] = MulAdd(hn::Set(FloatTag(), tile.scales[r]), sums[r], total_of(r));
   } else {
+    HWY_UNROLL(16)
+    for (size_t r = 0; r < kRows; ++r) sums[r] = total_of(r);
     AddFloatBlock<kCodes>(block, tile, sums);
   }
   HWY_UNROLL(16)
-  for (size_t r = 0; r < kRows; ++r) {
-    const Lanes total = is_first ? ZeroLanes() : LoadLanes(totals + r * kLanes);
-    StoreLanes(MulAdd(hn::Set(FloatTag(), tile.scales[r]), sums[r], total), totals + r * kLanes);
-  }
+  for (size_t r = 0; r < kRows; ++r) StoreLanes(sums[r], totals + r * kLanes);
 }
 
 }  // namespace HWY_NAMESPACE

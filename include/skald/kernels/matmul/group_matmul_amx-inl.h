@@ -108,7 +108,7 @@ class GroupProducts {
   // `totals` [16-row blocks][kPanelsAtOnce][16][kLanes] are added to.
   SKALD_AMX void AddAll(const QuantizedRows& input, size_t row, size_t row_blocks, size_t k, TilePanel* panels,
                         size_t num_panels, float* totals) {
-    const size_t scale_stride = QuantizedRows::Blocks(input.padded_k) * kLanes;
+    const size_t scale_stride = input.RowScales() * kLanes;
     const size_t sum_stride = input.padded_k / kActivationSum * kLanes;
     Unit unit = {nullptr, input.CodesAt(row, k), input.ScaleAt(row, k), input.SumAt(row, k), nullptr}, before = unit;
     Sum sums[kLanes];
@@ -126,7 +126,7 @@ class GroupProducts {
   }
 
  private:
-  // The sums of a block of activations: integers while scales are.
+  // The sums of a block with scales of scales, which are integers, or else the totals.
   using Sum = std::conditional_t<kNested, IntVec, FloatVec>;
 
   // 16 rows and a panel; null: nothing to do.
@@ -160,16 +160,21 @@ class GroupProducts {
     FinishStores();
     constexpr size_t kAdded = (kStep + kSteps - kAddLag) % kSteps;
     const Unit& adding = kAdded < kStep ? unit : before;
-    if constexpr (kAdded == 0) Clear(sums);
-    if (Has(adding, kAdded)) Add<kAdded>(*adding.panel, sums);
+    if constexpr (kAdded == 0) Begin(adding, sums);
+    if (Has(adding, kAdded)) Add<kAdded>(adding, sums);
     if constexpr (kAdded == kSteps - 1) {
-      if (adding.panel != nullptr) AddToTotals(adding, sums);
+      if (adding.panel != nullptr) End(adding, sums);
     }
   }
 
-  HWY_INLINE static void Clear(Sum (&sums)[kLanes]) {
+  HWY_INLINE static void Begin(const Unit& unit, Sum (&sums)[kLanes]) {
     HWY_UNROLL(16)
-    for (size_t r = 0; r < kLanes; ++r) sums[r] = hn::Zero(hn::DFromV<Sum>());
+    for (size_t r = 0; r < kLanes; ++r) {
+      if constexpr (kNested)
+        sums[r] = hn::Zero(IntTag());
+      else if (unit.panel != nullptr)
+        sums[r] = hn::Load(FloatTag(), unit.totals + r * kLanes);
+    }
   }
 
   template <size_t kGroup>
@@ -189,58 +194,57 @@ class GroupProducts {
   }
 
   template <size_t kGroup>
-  HWY_INLINE void Add(const TilePanel& panel, Sum (&sums)[kLanes]) {
+  HWY_INLINE void Add(const Unit& unit, Sum (&sums)[kLanes]) {
     const int32_t* const product = products_[kGroup % kSlots];
     if constexpr (kNested) {
-      const IntVec scales = hn::Load(IntTag(), panel.numbers[kGroup]);
+      const IntVec scales = hn::Load(IntTag(), unit.panel->numbers[kGroup]);
       HWY_UNROLL(16)
       for (size_t r = 0; r < kLanes; ++r) {
         sums[r] = MulAddIntegers(hn::Load(IntTag(), product + r * kLanes), scales, sums[r]);
       }
     } else {
-      AddFloats<kGroup>(panel, product, sums);
+      AddFloats<kGroup>(unit, product, sums);
     }
   }
 
   template <size_t kGroup>
-  HWY_INLINE void AddFloats(const TilePanel& panel, const int32_t* product, Sum (&sums)[kLanes]) {
-    const FloatVec scales = hn::Load(FloatTag(), panel.scales[kGroup]);
+  HWY_INLINE void AddFloats(const Unit& unit, const int32_t* product, Sum (&totals)[kLanes]) {
+    const FloatVec scales = hn::Load(FloatTag(), unit.panel->scales[kGroup]);
+    [[maybe_unused]] FloatVec offsets;
+    if constexpr (kOffsets) offsets = hn::Load(FloatTag(), unit.panel->offsets[kGroup]);
+    const float* const row_scales = unit.scales + kGroup * kGroupTerms / kActivationGroup * kLanes;
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
-      const FloatVec dots = hn::ConvertTo(FloatTag(), hn::Load(IntTag(), product + r * kLanes));
-      sums[r] = hn::MulAdd(dots, scales, sums[r]);
-    }
-    if constexpr (kOffsets && !kNested) {
-      const FloatVec offsets = hn::Load(FloatTag(), panel.offsets[kGroup]);
-      HWY_UNROLL(16)
-      for (size_t r = 0; r < kLanes; ++r) {
-        sums[r] = hn::MulAdd(hn::Set(FloatTag(), code_sums_[kGroup % kSumSlots][r]), offsets, sums[r]);
+      FloatVec sum = hn::Mul(hn::ConvertTo(FloatTag(), hn::Load(IntTag(), product + r * kLanes)), scales);
+      if constexpr (kOffsets) {
+        sum = hn::MulAdd(hn::Set(FloatTag(), code_sums_[kGroup % kSumSlots][r]), offsets, sum);
       }
+      totals[r] = hn::MulAdd(hn::Set(FloatTag(), row_scales[r]), sum, totals[r]);
     }
   }
 
-  HWY_INLINE static void AddToTotals(const Unit& unit, const Sum (&sums)[kLanes]) {
+  HWY_INLINE static void End(const Unit& unit, const Sum (&sums)[kLanes]) {
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
       float* const total = unit.totals + r * kLanes;
-      const FloatVec sum = SumOfBlock(unit, r, sums[r]);
-      hn::Store(hn::MulAdd(hn::Set(FloatTag(), unit.scales[r]), sum, hn::Load(FloatTag(), total)), FloatTag(), total);
+      if constexpr (kNested) {
+        const FloatVec sum = SumOfBlock(unit, r, sums[r]);
+        hn::Store(hn::MulAdd(hn::Set(FloatTag(), unit.scales[r]), sum, hn::Load(FloatTag(), total)), FloatTag(), total);
+      } else {
+        hn::Store(sums[r], FloatTag(), total);
+      }
     }
   }
 
-  HWY_INLINE static FloatVec SumOfBlock(const Unit& unit, size_t r, Sum sum) {
-    if constexpr (kNested) {
-      const TilePanel& panel = *unit.panel;
-      IntVec offsets = hn::Zero(IntTag());
-      HWY_UNROLL(8)
-      for (size_t i = 0; i < kActivationBlock / kActivationGroup; ++i) {
-        offsets = AddSums(hn::Load(IntTag(), panel.sum_numbers[i]), unit.code_sums + (i * kLanes + r) * 2, offsets);
-      }
-      return FinishNestedBlock<kOffsets>(sum, offsets, hn::Load(FloatTag(), panel.scale),
-                                         hn::Load(FloatTag(), panel.minimum));
-    } else {
-      return sum;
+  HWY_INLINE static FloatVec SumOfBlock(const Unit& unit, size_t r, IntVec dots) {
+    const TilePanel& panel = *unit.panel;
+    IntVec offsets = hn::Zero(IntTag());
+    HWY_UNROLL(8)
+    for (size_t i = 0; i < kActivationBlock / kActivationGroup; ++i) {
+      offsets = AddSums(hn::Load(IntTag(), panel.sum_numbers[i]), unit.code_sums + (i * kLanes + r) * 2, offsets);
     }
+    return FinishNestedBlock<kOffsets>(dots, offsets, hn::Load(FloatTag(), panel.scale),
+                                       hn::Load(FloatTag(), panel.minimum));
   }
 
   static constexpr size_t kSumSlots = 8;  // more than kAddLag: they are written with the multiplication

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantises activations for a group-quantised matrix (arithmetic contract, R2): each block of them shares a scale, as
-// in kernels/simd/int8-inl.h.
+// Quantises activations for a group-quantised matrix (arithmetic contract, R2): `scaled_terms` of them share a scale,
+// as in kernels/simd/int8-inl.h.
 
 #if defined(SKALD_KERNELS_MATMUL_QUANTIZE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_QUANTIZE_INL_TOGGLE
@@ -22,8 +22,8 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Quantises `size` values, a multiple of kGroupPadding, that begin at term k of a row.
-inline void QuantizeBlock(const float* values, size_t size, const QuantizedRows& output, size_t row, size_t k) {
+// Quantises `size` values, a multiple of kActivationGroup, that share the scale of term k of a row.
+inline void QuantizeTerms(const float* values, size_t size, const QuantizedRows& output, size_t row, size_t k) {
   const CodeScale scale = CodeScale::Of(values, size);
   *output.ScaleAt(row, k) = scale.scale;
   int8_t* const codes = output.CodesAt(row, k);
@@ -40,14 +40,15 @@ inline void QuantizeBlock(const float* values, size_t size, const QuantizedRows&
 }
 
 inline void QuantizeRow(const float* input, size_t cols, const QuantizedRows& output, size_t row) {
-  for (size_t k = 0; k < output.padded_k; k += kActivationBlock) {
-    if (k + kActivationBlock <= cols) {
-      QuantizeBlock(input + k, kActivationBlock, output, row, k);
+  const size_t step = output.scaled_terms;
+  for (size_t k = 0; k < output.padded_k; k += step) {
+    if (k + step <= cols) {
+      QuantizeTerms(input + k, step, output, row, k);
       continue;
     }
     alignas(kAlignment) float padded[kActivationBlock] = {};
     for (size_t i = k; i < cols; ++i) padded[i - k] = input[i];
-    QuantizeBlock(padded, HWY_MIN(output.padded_k - k, kActivationBlock), output, row, k);
+    QuantizeTerms(padded, HWY_MIN(output.padded_k - k, step), output, row, k);
   }
 }
 
@@ -57,7 +58,7 @@ inline void ClearRow(const QuantizedRows& output, size_t row) {
   int8_t* const codes = output.CodesAt(row, 0);
   for (size_t k = 0; k < padded_k; k += kActivationGroup) hwy::ZeroBytes<kActivationGroup>(codes + k * height);
   for (size_t k = 0; k < padded_k; k += kActivationSum) *output.SumAt(row, k) = 0;
-  for (size_t k = 0; k < padded_k; k += kActivationBlock) *output.ScaleAt(row, k) = 0.0f;
+  for (size_t k = 0; k < padded_k; k += output.scaled_terms) *output.ScaleAt(row, k) = 0.0f;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -14,6 +14,7 @@
 #include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
+#include "skald/base/version.h"
 #include "skald/store/chunks/chunk_frame.h"
 
 namespace skald {
@@ -30,11 +31,12 @@ struct Identity {
   std::string salt = {};
 };
 
-/// Returns the number of a type of weights in file formats: its ChunkElement, or for types that are never
-/// content of chunks, a number from 16 on.
+/// Returns the number of a type of weights in file formats: its ChunkElement, or for types that are never content of
+/// chunks, a number from 16 on; and 65,536 times SKALD_ARITHMETIC_VERSION.
 constexpr uint32_t WeightTypeCode(DType type) {
-  if (type < DType::kQ8_0) return static_cast<uint32_t>(ChunkElementOf(type));
-  return 16 + static_cast<uint32_t>(type) - static_cast<uint32_t>(DType::kQ8_0);
+  const uint32_t number = type < DType::kQ8_0 ? static_cast<uint32_t>(ChunkElementOf(type))
+                                              : 16 + static_cast<uint32_t>(type) - static_cast<uint32_t>(DType::kQ8_0);
+  return number | uint32_t{SKALD_ARITHMETIC_VERSION} << 16;
 }
 
 /// An identity in its stored form.

@@ -11,11 +11,15 @@
 
 namespace skald {
 
-SKALD_INLINE QuantizedRows QuantizedRows::In(std::byte* memory, size_t rows, size_t padded_k) {
+SKALD_INLINE QuantizedRows QuantizedRows::In(std::byte* memory, size_t rows, size_t padded_k, size_t scaled_terms) {
   const size_t height = Height(rows), padded_rows = RoundUp(rows, height);
   std::byte* const scales = memory + padded_rows * padded_k;
-  std::byte* const sums = scales + padded_rows * Blocks(padded_k) * sizeof(float);
-  return {height, padded_k, reinterpret_cast<int8_t*>(memory), reinterpret_cast<float*>(scales),
+  std::byte* const sums = scales + padded_rows * Scales(padded_k, scaled_terms) * sizeof(float);
+  return {height,
+          padded_k,
+          scaled_terms,
+          reinterpret_cast<int8_t*>(memory),
+          reinterpret_cast<float*>(scales),
           reinterpret_cast<int16_t*>(sums)};
 }
 
@@ -26,7 +30,7 @@ SKALD_INLINE int8_t* QuantizedRows::CodesAt(size_t row, size_t k) const {
 }
 
 SKALD_INLINE float* QuantizedRows::ScaleAt(size_t row, size_t k) const {
-  return scales + row / height * height * Blocks(padded_k) + k / kActivationBlock * height + row % height;
+  return scales + row / height * height * RowScales() + k / scaled_terms * height + row % height;
 }
 
 SKALD_INLINE int16_t* QuantizedRows::SumAt(size_t row, size_t k) const {

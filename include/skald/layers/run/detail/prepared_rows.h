@@ -16,8 +16,10 @@
 namespace skald {
 
 SKALD_INLINE size_t PreparedRowBytes(DType type, size_t cols) {
-  const size_t padded = VisitWeightType(type, [=]<class T>() { return PaddedK<T>(cols); });
-  return IsGrouped(type) ? QuantizedRows::Bytes(1, padded) : padded * PreparedElement(type);
+  return VisitWeightType(type, [=]<class T>() {
+    const size_t padded = PaddedK<T>(cols);
+    return kIsGrouped<T> ? PreparedBytes<T>(1, padded) : padded * PreparedElement(type);
+  });
 }
 
 namespace internal {
@@ -28,8 +30,7 @@ inline void PlaceQuantized(QuantizedRows part, const QuantizedRows& whole, size_
   Spread<kActivationGroup>(bytes(part.codes), groups, height * kActivationGroup, bytes(whole.CodesAt(row, first)));
   constexpr size_t kSums = kActivationGroup / kActivationSum * sizeof(int16_t);
   Spread<kSums>(bytes(part.sums), groups, height * kSums, bytes(whole.SumAt(row, first)));
-  Spread<sizeof(float)>(bytes(part.scales), QuantizedRows::Blocks(part.padded_k), height * sizeof(float),
-                        bytes(whole.ScaleAt(row, first)));
+  Spread<sizeof(float)>(bytes(part.scales), part.RowScales(), height * sizeof(float), bytes(whole.ScaleAt(row, first)));
 }
 
 template <class T>
@@ -47,8 +48,8 @@ SKALD_INLINE void PlacePrepared(DType type, const std::byte* part, size_t cols, 
   VisitWeightType(type, [&]<class T>() {
     const size_t padded_part = PaddedK<T>(cols);
     if constexpr (kIsGrouped<T>) {
-      internal::PlaceQuantized(QuantizedRows::In(const_cast<std::byte*>(part), 1, padded_part),
-                               QuantizedRows::In(whole, rows, padded_k), row, first);
+      internal::PlaceQuantized(PreparedIn<T>(const_cast<std::byte*>(part), 1, padded_part),
+                               PreparedIn<T>(whole, rows, padded_k), row, first);
     } else {
       using Element = std::remove_pointer_t<Prepared<T>>;
       internal::PlaceTiles<Element>(part, padded_part, whole, rows, row, first, padded_k);

@@ -25,6 +25,17 @@
 
 namespace skald {
 
+namespace internal {
+
+// Whether two WeightTypeCodes are of one type that all versions of the arithmetic multiply alike: those of floats.
+inline bool SumsAlike(uint32_t found, uint32_t expected) {
+  constexpr uint32_t kType = 0xFFFF;
+  const auto is = [=](DType type) { return (found & kType) == (WeightTypeCode(type) & kType); };
+  return (found & kType) == (expected & kType) && (is(DType::kF32) || is(DType::kBF16));
+}
+
+}  // namespace internal
+
 SKALD_INLINE Result<IdentityDigests> IdentityDigests::Of(const Identity& identity) {
   SKALD_ASSIGN(auto salt, Sha256().Update("skald salt").Update(identity.salt).Finish());
   return IdentityDigests{identity.weights, identity.adapter, identity.tokenizer, salt,
@@ -32,7 +43,9 @@ SKALD_INLINE Result<IdentityDigests> IdentityDigests::Of(const Identity& identit
 }
 
 SKALD_INLINE Result<void> IdentityDigests::Check(const IdentityDigests& expected) const {
-  if (*this == expected) return {};
+  IdentityDigests found = *this;
+  if (internal::SumsAlike(weight_type, expected.weight_type)) found.weight_type = expected.weight_type;
+  if (found == expected) return {};
   return NoThrow("the snapshot's identity", [&] { return Compare(expected); });
 }
 
@@ -42,6 +55,11 @@ SKALD_INLINE Result<void> IdentityDigests::Compare(const IdentityDigests& expect
                                                     ShortHex(found) + ", expected " + ShortHex(wanted));
   };
   if (weights != expected.weights) return differs("other weights", weights, expected.weights);
+  if (weight_type >> 16 != expected.weight_type >> 16) {
+    return Fail(
+        ErrorCode::kFailedPrecondition,
+        "the snapshot was made by another version of the arithmetic, and would go on with other bits: make it anew");
+  }
   if (weight_type != expected.weight_type) {
     return Fail(ErrorCode::kFailedPrecondition, "the snapshot was made with the weights loaded as another type");
   }
