@@ -108,6 +108,7 @@ class RandomSchedule {
   }
 
   const EngineStats& stats() const { return stats_; }
+  bool has_head() const { return head_.has_value(); }
 
  private:
   uint32_t Pick(uint32_t low, uint32_t high) { return low + static_cast<uint32_t>(random_() % (high - low + 1)); }
@@ -286,6 +287,7 @@ class RandomSchedule {
   void DraftWithHead() {
     if (!head_) {
       auto head = seed_ % 2 == 0 ? RandomAssistantHead(model_.any(), 5) : RandomPredictionHead(model_.any(), 5);
+      if (!head) head = RandomPredictionHead(model_.any(), 5);
       if (!head) return;
       head_.emplace(*std::move(head));
     }
@@ -402,15 +404,18 @@ SKALD_LAW("each request gets what it would get alone, however it is scheduled", 
   const uint32_t begin = first != nullptr ? static_cast<uint32_t>(std::atoi(first)) : 1;
   const uint32_t count = wanted != nullptr ? static_cast<uint32_t>(std::atoi(wanted)) : 6;
   EngineStats all;
+  uint32_t with_head = 0;
   for (uint32_t seed = begin; seed < begin + count; ++seed) {
     CAPTURE(seed);
     RandomSchedule schedule(seed, model, smaller, workspace);
     schedule.Run();
+    if (schedule.has_head()) ++with_head;
     all.accepted_tokens += schedule.stats().accepted_tokens;
     all.cached_tokens += schedule.stats().cached_tokens;
     all.preemptions += schedule.stats().preemptions;
     all.swapped_in += schedule.stats().swapped_in;
   }
+  if (HeadsOnly()) MESSAGE("schedules with a head: ", with_head);
   if (count < 50) return;
   // Else the law was not put to the test.
   CHECK(all.accepted_tokens > 0);
