@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Trains a head of EAGLE-3 (Li et al. 2025, arXiv:2503.01840) for a model of Llama's form, on chats of which the model
-writes both sides, so that head_acceptance can measure with a head that is as good as such heads are.
+writes both sides, so that head_acceptance has a head that was trained. Such chats repeat themselves more than answers to
+people's questions do, where fewer guesses are right than this script tells.
 
 usage: train_head.py MODEL OUT_FOLDER [options]     MODEL is a folder of Hugging Face or a GGUF file
 
 Needs the packages torch and transformers (5.17 was used), gguf for such files, and a GPU: with one of 80 GB and the
-options as they are it takes about twenty minutes for a model of 135 million parameters. OUT_FOLDER gets texts.pt, which is
+options as they are a model of 135 million parameters takes about twenty minutes. OUT_FOLDER gets texts.pt, which is
 used again if it is there, and config.json and model.safetensors, as heads are published.
 """
 import argparse
@@ -36,7 +37,7 @@ def write_chats(model, tokenizer, rows, length):
     end, width = to_answer[0], max(len(to_answer), len(to_question)) - 1
     assert to_question[0] == end
     pad = [[-1] * (width - len(part) + 1) for part in (to_answer, to_question)]
-    # What follows the end of a question, and of an answer.
+    # The tokens after the end of a question, and of an answer.
     headers = torch.tensor([to_answer[1:] + pad[0], to_question[1:] + pad[1]], device=model.device)
     ids = torch.full((rows, length + width), -1, device=model.device)  # -1: to be drawn
     ids[:, : len(begin)] = torch.tensor(begin, device=model.device)
