@@ -119,7 +119,10 @@ newcomers() {
 }
 
 systems() { tests/systems/run.sh; }
-peers() { tests/peers/llama_cpp/compare.py || [ $? = 77 ]; }
+peers() {
+  tests/peers/llama_cpp/compare.py || [ $? = 77 ]
+  tests/peers/llama_cpp/encoders.py || [ $? = 77 ]
+}
 # Tools that this machine lacks are told, and fail nothing.
 cross() { tests/systems/cross/run.py || [ $? = 77 ]; }
 

@@ -12,8 +12,12 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/tokenizers/gguf_entries.h"
 #include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/writing/gguf_draft.h"
+#include "skald/weights/writing/gguf_writer.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/temporary_folder.h"
@@ -117,6 +121,15 @@ TEST_CASE("PLaMo's tokenizer finds the highest sum, whatever file it is read fro
   CheckIds(*within);
   CHECK(within->bos_id() == 1);
   CHECK(within->eos_id() == 2);
+  const auto entries = GgufTokenizerEntries(folder.path(), Pieces().size() + 2);
+  REQUIRE_MESSAGE(entries.has_value(), entries.error().message);
+  GgufDraft draft{*entries, {}};
+  ThreadPool pool(1);
+  REQUIRE(WriteGguf(folder.path() / "written.gguf", draft, ExecutorRef(pool)));
+  const auto written = Tokenizer::Load(folder.path() / "written.gguf");
+  REQUIRE_MESSAGE(written.has_value(), written.error().message);
+  CheckIds(*written);
+  CHECK(written->Encode("a", ParseSpecial::kNo, AddSpecial::kYes).value() == Ids{1, 260});
 }
 
 TEST_CASE("files of PLaMo's tokenizer that cannot be right are refused") {

@@ -259,6 +259,10 @@ def test_parts_that_do_not_fit(opened, tiny):
         opened.draft_head()
     with pytest.raises(skald.Error):
         opened.draft_head(eagle="no such folder")
+    with pytest.raises(skald.Error):
+        opened.draft_head(assistant="no such folder")
+    with pytest.raises(skald.Error, match="both"):
+        opened.draft_head(eagle="a", assistant="b")
 
 
 def test_swapping(opened, engine):

@@ -18,7 +18,7 @@ namespace skald {
 /// Returns the entries "tokenizer.ggml.*" of the tokenizer in a folder, for a model whose embedding has `rows` rows:
 /// rows without a piece are unused ones. Errors, which name the file: those of reading it; kUnsupported for a tokenizer
 /// of another kind than merges of bytes, whose split pattern GGUF files have a name for, merges by score, word pieces
-/// as BERT has them and likeliest pieces as XLM-RoBERTa has them.
+/// as BERT has them, and likeliest pieces as XLM-RoBERTa, T5 and PLaMo 2 have them.
 Result<std::vector<GgufEntry>> GgufTokenizerEntries(const std::filesystem::path& folder, size_t rows);
 
 }  // namespace skald

@@ -34,6 +34,7 @@ from complete import complete
 from gguf_writer import safetensors
 
 SKIPPED, MOST, MOST_RATIO = 77, 2e-3, 2.5
+LONGEST = 60  # seconds of one program
 LIKELIEST, SHOWN = 20, 1000  # tokens: those that count most, and the most that the program tells
 GOLDENS, TRAINED = ROOT / "tests/golden/data", ROOT / "examples/demo_model"
 TYPES = ["q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "mxfp4_moe", "q6_k", "q5_k_s", "q4_k_s", "iq4_xs", "q3_k_s",
@@ -47,8 +48,11 @@ class Refused(Exception):
 
 
 def run(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                          env=os.environ | {"GGML_NO_BACKTRACE": "1"})
+    try:
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=LONGEST,
+                              env=os.environ | {"GGML_NO_BACKTRACE": "1"})
+    except subprocess.TimeoutExpired:
+        raise Refused(f"no answer in {LONGEST} s")
     if done.returncode != 0:
         raise Refused((done.stderr.strip().splitlines() or [f"ended by signal {-done.returncode}"])[-1])
     return done.stdout

@@ -11,7 +11,8 @@ ALIGNMENT, UNSIGNED, SIGNED, STRING, ARRAY = 32, 4, 5, 8, 9
 # Converters write these of some architectures alone.
 USUAL = {"gemma4": {"embedding_length_per_layer_input": 0}, "qwen35": {"rope.dimension_sections": [4, 0, 0, 0]},
          "qwen35moe": {"rope.dimension_sections": [4, 0, 0, 0]}, "nemotron_h": {"attention.layer_norm_epsilon": 1e-5},
-         "nemotron_h_moe": {"attention.layer_norm_epsilon": 1e-5}}
+         "nemotron_h_moe": {"attention.layer_norm_epsilon": 1e-5},
+         "gemma-embedding": {"dense_2_feat_out": 36, "dense_3_feat_in": 36}}
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # of numbers, by their types
 
 
@@ -76,6 +77,8 @@ def complete(path):
         if f"{architecture}.{keys}" in header.values:
             wanted[f"{architecture}.{keys.replace('key', 'value')}"] = header.values[f"{architecture}.{keys}"]
     wanted |= {f"{architecture}.{name}": value for name, value in USUAL.get(architecture, {}).items()}
+    if "bert" in architecture:
+        wanted["tokenizer.ggml.token_type_count"] = header.shapes.get("token_types.weight", (width, 1))[1]
     added = b""
     lacking = {name: value for name, value in wanted.items() if name not in header.values}
     for name, value in lacking.items():

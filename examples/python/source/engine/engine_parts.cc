@@ -12,6 +12,7 @@
 #include "skald/cache/create.h"
 #include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/head_drafter.h"
+#include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/eagle_head.h"
 #include "skald/open/conversation.h"
 #include "values/errors.h"
@@ -98,7 +99,9 @@ void EngineParts::SetDrafter(const AnyDrafter& given, std::optional<uint32_t> th
   } else if (const auto* head = std::get_if<std::shared_ptr<Head>>(&given)) {
     draft_head = *head;
     draft_workspace.emplace(MakeWorkspace(threads));
-    drafter = std::make_shared<HeadDrafter>(draft_head->value, pool_for(draft_head->value.body()), *draft_workspace);
+    const DraftHead& value = draft_head->value;
+    auto own = value.reads_cache() ? nullptr : pool_for(value.body());
+    drafter = std::make_shared<HeadDrafter>(value, std::move(own), *draft_workspace);
   } else if (const auto* lookup = std::get_if<PromptLookupOptions>(&given)) {
     drafter = std::make_shared<PromptLookup>(*lookup);
   } else {
@@ -124,15 +127,21 @@ void BindEngineParts(nb::module_& m) {
   nb::borrow<nb::class_<LanguageModel>>(m.attr("LanguageModel"))
       .def(
           "draft_head",
-          [](const std::shared_ptr<LanguageModel>& self, const std::optional<std::filesystem::path>& eagle) {
+          [](const std::shared_ptr<LanguageModel>& self, const std::optional<std::filesystem::path>& eagle,
+             const std::optional<std::filesystem::path>& assistant) {
             nb::gil_scoped_release release;
+            if (eagle && assistant)
+              Raise(ErrorCode::kInvalidArgument, "draft_head: eagle and assistant are both given");
             LoadOptions options;
             options.dtype = self->info.weight_type;
-            auto head = Take(eagle ? LoadEagleHead(*eagle, self->model, options)
-                                   : LoadPredictionHead(self->info.model, self->model, options));
+            auto head = Take(eagle       ? LoadEagleHead(*eagle, self->model, options)
+                             : assistant ? LoadAssistantHead(*assistant, self->model, options)
+                                         : LoadPredictionHead(self->info.model, self->model, options));
             return std::shared_ptr<Head>(new Head{{self, &self->model}, std::move(head)});
           },
-          "eagle"_a = nb::none(), "The checkpoint's own head for further tokens, or the EAGLE-3 head at a path.");
+          "eagle"_a = nb::none(), nb::kw_only(), "assistant"_a = nb::none(),
+          "The checkpoint's own head for further tokens, the EAGLE-3 head at a path, or the drafter of Gemma 4 "
+          "(gemma4-assistant) at a path.");
 }
 
 }  // namespace skald::python

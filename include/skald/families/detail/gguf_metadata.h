@@ -56,6 +56,7 @@ inline GgufTensorFacts FactsForGguf(const ModelSpec& spec, const RopeTensors& ro
                         .long_rope_divisors = rope.long_divisors,
                         .short_rope_divisors = rope.short_divisors};
   facts.has_feed_forward_bias = FindLayer<GatedFeedForward>(spec, [](const auto& layer) { return layer.bias; });
+  facts.has_feed_forward_gate = FindLayer<GatedFeedForward>(spec) != nullptr;
   facts.has_ssm_norm = FindLayer<Mamba2>(spec, [](const Mamba2& layer) { return layer.has_norm; });
   if (const auto* const laurel = FindLayer<LaurelResidual>(spec)) facts.laurel_rank = laurel->rank;
   ForEachLayer<MixtureOfExperts>(spec, [&](const auto&, uint32_t number) { facts.expert_layers.insert(number); });

@@ -112,7 +112,7 @@ inline constexpr auto kAllTensors = [] {
   auto end = std::copy(std::begin(kCommonTensors), std::end(kCommonTensors), all.begin());
   for (const FamilyRow& row : kFamilies) {
     for (TensorNames names : row.own_names) {
-      if (names.renamings.empty()) names.renamings = kAllGgufNames;
+      if (names.renamings.empty()) names.renamings = kAllGgufNames, names.other_parts = kGgufHeads;
       *end++ = names;
     }
   }

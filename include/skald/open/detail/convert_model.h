@@ -7,12 +7,16 @@
 
 #include "skald/layers/model_spec.h"
 #include "skald/open/convert_model.h"
+#include "skald/open/open_encoder.h"
 
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
@@ -21,13 +25,16 @@
 #include "skald/families/gguf_metadata.h"
 #include "skald/families/registry.h"
 #include "skald/layers/model_weights.h"
+#include "skald/open/detail/encoder_texts.h"
 #include "skald/open/encoders/encoder_facts.h"
 #include "skald/open/model_file.h"
-#include "skald/open/open_encoder.h"
 #include "skald/templates/published.h"
 #include "skald/tokenizers/gguf_entries.h"
 #include "skald/tokenizers/tokenizer_file.h"
+#include "skald/weights/files/checkpoint.h"
 #include "skald/weights/writing/draft_parameters.h"
+#include "skald/weights/writing/gguf_draft.h"
+#include "skald/weights/writing/mixture.h"
 
 namespace skald {
 
@@ -57,13 +64,49 @@ inline Result<void> AddTokenizer(const ModelInfo& info, GgufDraft& draft) {
   return {};
 }
 
-// How rows become one embedding. Layers after that, and heads of rerankers, would be missing from the file.
+// A tensor of the checkpoint as it is, under another name, if the checkpoint has it.
+inline void AddCopy(std::shared_ptr<const Checkpoint> checkpoint, std::string_view name, std::string_view copy,
+                    GgufDraft& draft) {
+  const TensorView* const tensor = checkpoint->Find(name);
+  if (tensor == nullptr) return;
+  draft.tensors.push_back({std::string(copy),
+                           {tensor->shape.begin(), tensor->shape.end()},
+                           FindGgufTypeByName("F32"),
+                           [checkpoint = std::move(checkpoint), tensor](uint64_t row, std::span<float> values) {
+                             ReadRow(*tensor, row, values);
+                           }});
+}
+
+// The layers that turn a pooled row into scores, as OpenEncoder finds them in the file again.
+inline Result<void> AddRankingHead(const ModelInfo& info, std::string_view architecture, const EncoderFacts& facts,
+                                   GgufDraft& draft) {
+  if (architecture != "bert" && architecture != "modern-bert") {
+    return Fail(ErrorCode::kUnsupported,
+                Concat({"heads of rerankers cannot be written to a GGUF file of ", architecture, " yet"}));
+  }
+  SKALD_ASSIGN(const auto checkpoint, info.model.checkpoint());
+  SKALD_ASSIGN(const auto layers, RerankerLayers(info, facts, *checkpoint));
+  const std::pair<std::string, std::string> names[] = {
+      {layers[0].name, "cls"}, {layers[0].norm_name, "cls.norm"}, {layers[1].name, "cls.output"}};
+  for (const auto& [name, written] : names) {
+    for (const char* const part : {".weight", ".bias"}) {
+      AddCopy(checkpoint, Concat({name, part}), Concat({written, part}), draft);
+    }
+  }
+  draft.Set(GgufNumber(Concat({architecture, ".pooling_type"}), uint32_t{4}));
+  draft.Set(GgufNumber(Concat({architecture, ".classifier.pooling_type"}),
+                       facts.pooling == Pooling::kMean ? uint32_t{1} : uint32_t{2}));
+  std::vector<std::string> labels;
+  for (int i = 0; i < facts.dimension; ++i) labels.push_back("LABEL_" + std::to_string(i));
+  draft.Set(GgufTexts(Concat({architecture, ".classifier.output_labels"}), labels));
+  return {};
+}
+
+// How rows become one embedding or scores. Layers after that would be missing from the file.
 inline Result<void> AddPooling(const ModelInfo& info, std::string_view architecture, GgufDraft& draft) {
   if (!SeesBothWays(info.spec)) return {};
   SKALD_ASSIGN(const EncoderFacts facts, ReadEncoderFacts(info));
-  if (facts.kind != EncoderKind::kEncoder) {
-    return Fail(ErrorCode::kUnsupported, "heads of rerankers cannot be written to a GGUF file yet");
-  }
+  if (facts.kind == EncoderKind::kReranker) return AddRankingHead(info, architecture, facts, draft);
   if (!facts.dense.empty()) {
     return Fail(ErrorCode::kUnsupported,
                 Concat({facts.dense.front().folder, ": dense layers cannot be written to a GGUF file yet"}));

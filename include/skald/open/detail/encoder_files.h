@@ -178,7 +178,16 @@ inline Result<void> ReadGgufFacts(const ModelInfo& info, EncoderFacts& facts) {
     const TensorView* const scores = checkpoint->Find("cls.output.weight");
     facts.kind = EncoderKind::kReranker;
     facts.dimension = scores == nullptr ? 1 : static_cast<int>(scores->shape[0]);
-    facts.pooling = *architecture == "modern-bert" ? Pooling::kMean : Pooling::kFirst;
+    // Files that do not say how rows are pooled before a head are older; of ModernBERT they meant the mean.
+    constexpr double kMean = 1, kFirst = 2;
+    const double usual = *architecture == "modern-bert" ? kMean : kFirst;
+    const double before = metadata.Number(Concat({*architecture, ".classifier.pooling_type"})).value_or(usual);
+    if (before != kMean && before != kFirst) {
+      return Fail(ErrorCode::kUnsupported,
+                  Concat({PathText(info.model.path()), ": ", *architecture, ".classifier.pooling_type is ",
+                          std::to_string(before), ", expected 1 or 2"}));
+    }
+    facts.pooling = before == kMean ? Pooling::kMean : Pooling::kFirst;
     facts.bounded_scores = facts.dimension == 1;
   }
   for (const char* const name : {"dense_2", "dense_3"}) {

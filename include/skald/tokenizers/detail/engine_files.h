@@ -71,14 +71,16 @@ inline bool IsEncoderFile(std::string_view name) {
   return name == kVocabTxt || name == kFairseqPieces || name == kT5Pieces;
 }
 
-// Makes an engine of the bytes of such a file.
+// Returns the steps of such a file's tokenizer.
+inline Result<TokenizerSpec> ReadEncoderFile(std::string_view name, std::string_view bytes,
+                                             const TokenizerConfig& config) {
+  if (name == kVocabTxt) return ReadVocabTxt(bytes, config);
+  return name == kFairseqPieces ? ReadFairseqPieces(bytes, config) : ReadT5Pieces(bytes, config);
+}
+
 inline Result<EnginePointer> ParseEncoderFile(std::string_view name, std::string_view bytes,
                                               const TokenizerConfig& config) {
-  const auto read = [&] {
-    if (name == kVocabTxt) return ReadVocabTxt(bytes, config);
-    return name == kFairseqPieces ? ReadFairseqPieces(bytes, config) : ReadT5Pieces(bytes, config);
-  };
-  SKALD_ASSIGN(auto spec, read());
+  SKALD_ASSIGN(auto spec, ReadEncoderFile(name, bytes, config));
   return PipelineEngine::Make(std::move(spec));
 }
 

@@ -22,12 +22,14 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
+#include "skald/tokenizers/detail/engine_files.h"
 #include "skald/tokenizers/detail/gguf/gguf_encoder_entries.h"
 #include "skald/tokenizers/detail/gguf/gguf_new_pieces.h"
 #include "skald/tokenizers/detail/gguf/gguf_pieces.h"
 #include "skald/tokenizers/detail/gguf/gguf_pre_tokenizers.h"
 #include "skald/tokenizers/detail/json/tokenizer_config.h"
 #include "skald/tokenizers/detail/json/tokenizer_json.h"
+#include "skald/tokenizers/detail/plamo_vocabulary.h"
 #include "skald/tokenizers/detail/sentencepiece/sentencepiece_pieces.h"
 #include "skald/tokenizers/detail/tokenizer.h"
 #include "skald/tokenizers/tokenizer_spec.h"
@@ -147,7 +149,11 @@ inline Result<std::vector<GgufEntry>> ScoredEntriesOfMerges(const TokenizerSpec&
 // Merges by score, of a SentencePiece model.
 inline Result<std::vector<GgufEntry>> ScoredEntries(std::string_view bytes, const TokenizerConfig& config,
                                                     size_t rows) {
-  SKALD_ASSIGN(const auto model, ReadPieces(bytes));
+  SKALD_ASSIGN(const auto all, ReadAllPieces(bytes));
+  if (all.choice != PieceChoice::kByMerges) {
+    return Fail(ErrorCode::kUnsupported, "chooses pieces by likelihood, and GGUF files mean merges by score");
+  }
+  const std::vector<NewPiece>& model = all.pieces;
   GgufPieces pieces(rows);
   pieces.scores.assign(rows, 0.0f);
   for (size_t i = 0; i < model.size(); ++i) {
@@ -167,10 +173,42 @@ inline Result<std::vector<GgufEntry>> ScoredEntries(std::string_view bytes, cons
   return entries;
 }
 
-inline Result<std::vector<GgufEntry>> EntriesOfJson(std::string_view bytes, const TokenizerConfig& config,
-                                                    size_t rows) {
-  SKALD_ASSIGN(auto spec, ReadTokenizerJson(bytes));
+// PLaMo's pieces, whose scores files have before they are multiplied and rounded. Texts become neither special tokens
+// nor those of bytes, whose scores do not count.
+inline Result<std::vector<GgufEntry>> PlamoEntries(const TokenizerSpec& spec, size_t rows) {
+  constexpr float kUnused = -1000.0f;
+  const auto& scores = std::get<token_model::Unigram>(spec.model).scores;
+  GgufPieces pieces(rows);
+  pieces.scores.assign(rows, kUnused);
+  for (size_t i = 0; i < spec.vocabulary.ids.size(); ++i) {
+    const std::string_view text = spec.vocabulary.texts[i];
+    const GgufTokenType type = TypeOfPiece(text);
+    SKALD_TRY(pieces.Set(spec.vocabulary.ids[i], text, type));
+    const bool counts = type == GgufTokenType::kNormal;
+    pieces.scores[i] = counts ? static_cast<float>(scores[i] / PlamoVocabulary::kScoreUnits) : 0.0f;
+  }
+  SKALD_TRY(pieces.SetAdded(spec));
+  for (const AddedToken& token : spec.added_tokens) pieces.scores[static_cast<size_t>(token.id)] = 0.0f;
+  if (spec.unk_id) pieces.types[static_cast<size_t>(*spec.unk_id)] = static_cast<int32_t>(GgufTokenType::kUnknown);
+  std::vector<GgufEntry> entries = {GgufText(EntryName("model"), "plamo2"), GgufText(EntryName("pre"), "default")};
+  AddPieces(pieces, entries);
+  AddMarkers(spec, entries);
+  // Ends the turn of a chat.
+  if (const auto end = FindInSpec(spec, "<|plamo:op|>")) {
+    entries.push_back(GgufNumber(EntryName("eot_token_id"), static_cast<uint32_t>(*end)));
+  }
+  entries.push_back(GgufTruth(EntryName("add_space_prefix"), false));
+  return entries;
+}
+
+inline Result<std::vector<GgufEntry>> EntriesOfPlamo(std::string_view bytes, const TokenizerConfig& config,
+                                                     size_t rows) {
+  SKALD_ASSIGN(auto spec, ReadPlamoVocabulary(bytes));
   ApplyTokenizerConfig(config, spec);
+  return PlamoEntries(spec, rows);
+}
+
+inline Result<std::vector<GgufEntry>> EntriesOfSpec(const TokenizerSpec& spec, size_t rows) {
   const auto* const bpe = std::get_if<token_model::Bpe>(&spec.model);
   if (std::holds_alternative<token_model::WordPiece>(spec.model)) return WordPieceEntries(spec, rows);
   if (std::holds_alternative<token_model::Unigram>(spec.model)) return LikelyPieceEntries(spec, rows);
@@ -180,6 +218,27 @@ inline Result<std::vector<GgufEntry>> EntriesOfJson(std::string_view bytes, cons
   return bpe->byte_fallback ? ScoredEntriesOfMerges(spec, rows) : BytePairEntries(spec, rows);
 }
 
+inline Result<std::vector<GgufEntry>> EntriesOfJson(std::string_view bytes, const TokenizerConfig& config,
+                                                    size_t rows) {
+  SKALD_ASSIGN(auto spec, ReadTokenizerJson(bytes));
+  ApplyTokenizerConfig(config, spec);
+  return EntriesOfSpec(spec, rows);
+}
+
+inline Result<std::vector<GgufEntry>> EntriesOfFile(std::string_view name, std::string_view bytes,
+                                                    const TokenizerConfig& config, size_t rows) {
+  if (IsEncoderFile(name)) {
+    SKALD_ASSIGN(const auto spec, ReadEncoderFile(name, bytes, config));
+    return EntriesOfSpec(spec, rows);
+  }
+  if (IsTokenizerJson(bytes)) return EntriesOfJson(bytes, config, rows);
+  if (IsPlamoVocabulary(bytes)) return EntriesOfPlamo(bytes, config, rows);
+  if (IsRwkvVocabulary(bytes)) {
+    return Fail(ErrorCode::kUnsupported, "RWKV's list of pieces cannot be written to a GGUF file yet");
+  }
+  return ScoredEntries(bytes, config, rows);
+}
+
 }  // namespace internal
 
 SKALD_INLINE Result<std::vector<GgufEntry>> GgufTokenizerEntries(const std::filesystem::path& folder, size_t rows) {
@@ -187,12 +246,7 @@ SKALD_INLINE Result<std::vector<GgufEntry>> GgufTokenizerEntries(const std::file
     SKALD_ASSIGN(const auto file, TokenizerFileIn(folder));
     SKALD_ASSIGN(const auto bytes, ReadSmallFile(file, kMaxTokenizerFile));
     SKALD_ASSIGN(const auto config, internal::ConfigBeside(file));
-    auto entries = internal::IsTokenizerJson(bytes) ? internal::EntriesOfJson(bytes, config, rows)
-                   : internal::IsRwkvVocabulary(bytes)
-                       ? Fail(ErrorCode::kUnsupported, "RWKV's list of pieces cannot be written to a GGUF file yet")
-                   : internal::IsPlamoVocabulary(bytes)
-                       ? Fail(ErrorCode::kUnsupported, "PLaMo's list of pieces cannot be written to a GGUF file yet")
-                       : internal::ScoredEntries(bytes, config, rows);
+    auto entries = internal::EntriesOfFile(PathText(file.filename()), bytes, config, rows);
     if (!entries) return Annotate(PathText(file), entries);
     return entries;
   });

@@ -33,6 +33,8 @@ class PlamoVocabulary {
     kNoText,   // the spelling of a byte, or a gap in the vocabulary: no text becomes it
   };
 
+  static constexpr double kScoreUnits = 1e4;  // of what the file says
+
   PlamoVocabulary() {
     model_.byte_fallback = model_.longest_first = true;
     model_.unknown_cost = 10'000'000;
@@ -44,7 +46,7 @@ class PlamoVocabulary {
   void Add(std::string_view text, double score, Kind kind) {
     constexpr double kNever = -1e15;  // less than the sum of any text's unknown characters
     const auto id = static_cast<int32_t>(model_.scores.size());
-    const double rounded = std::nearbyint(score * 1e4);
+    const double rounded = std::nearbyint(score * kScoreUnits);
     spec_.vocabulary.Add(text, id);
     const bool is_special = kind == Kind::kControl || (text.starts_with("<|plamo:") && text.ends_with("|>"));
     // No text becomes a special token, whatever a user spells.

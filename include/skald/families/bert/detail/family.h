@@ -181,6 +181,7 @@ constexpr GgufArchitecture BertArchitecture(std::string_view name, decltype(Gguf
           .read = read,
           .is_written = true,
           .tell = TellEncoder,
+          .written_names = kEncoderGgufNames,
           .as_written = EncoderAsWritten,
           .change_draft = ChangeEncoder};
 }

@@ -164,6 +164,7 @@ inline constexpr GgufArchitecture kNomicBertArchitectures[] = {
      .read = ReadOneGguf<ReadNomicBertGguf>,
      .is_written = true,
      .tell = TellEncoder,
+     .written_names = kEncoderGgufNames,
      .change_draft = ChangeEncoder},
     {.name = "nomic-bert-moe", .read = ReadOneGguf<ReadNomicBertMoeGguf>}};
 

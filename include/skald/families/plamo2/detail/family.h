@@ -15,11 +15,17 @@
 #include "skald/base/json/detail/json_fields.h"
 #include "skald/families/config/described_model.h"
 #include "skald/families/plamo2/plamo2.h"
+#include "skald/families/readers/detail/change_draft.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/layers/kinds/recurrent/selective_mamba2.h"
+#include "skald/layers/model_spec.h"
+#include "skald/weights/writing/gguf_draft.h"
 
 namespace skald::internal {
 
@@ -81,6 +87,33 @@ inline DescribedModel ReadPlamo2Gguf(const JsonFields& fields, const GgufTensorF
   return {Plamo2Family::kModelType, Plamo2Spec(sizes)};
 }
 
+inline void TellPlamo2(const ModelSpec& spec, nlohmann::json& fields) {
+  for (const char* const name : {"attention.sliding_window", "rope.dimension_count"}) fields.erase(name);
+  NumbersOfLayers heads(spec);
+  ForEachLayer<Attention>(spec, [&](const Attention& layer, uint32_t number) { heads.Set(number, layer.heads); });
+  fields["attention.head_count"] = heads.Value();
+  const auto* const mamba = FindLayer<SelectiveMamba2>(spec);
+  if (mamba == nullptr) return;
+  fields["ssm.conv_kernel"] = mamba->conv_width;
+  fields["ssm.inner_size"] = mamba->heads * mamba->head_dim;
+  fields["ssm.state_size"] = mamba->state_dim;
+  fields["ssm.time_step_rank"] = mamba->heads;
+  fields["ssm.group_count"] = 0;
+}
+
+// The gates of all heads, then what recurs, become the two of each head by turns.
+inline void ChangePlamo2(const ModelSpec& spec, GgufDraft& draft) {
+  const auto* const mamba = FindLayer<SelectiveMamba2>(spec);
+  if (mamba == nullptr) return;
+  const auto size = static_cast<uint64_t>(mamba->head_dim), all = static_cast<uint64_t>(mamba->heads) * size;
+  ChangeTensors(draft, {".ssm_in.weight"}, [&](DraftTensor& tensor) {
+    TakeRows(tensor, 2 * all, [size, all](uint64_t row) {
+      const uint64_t head = row / (2 * size), within = row % (2 * size);
+      return head * size + (within < size ? within : all + within - size);
+    });
+  });
+}
+
 inline constexpr FactRenaming kPlamo2FactNames[] = {{"head_dim", "hidden_size_per_head"},
                                                     {"num_heads", "mamba_num_heads"},
                                                     {"state_size", "mamba_d_state"},
@@ -124,6 +157,20 @@ inline constexpr Renaming kPlamo2GgufNames[] = {{"post_attention_layernorm.weigh
                                                 {"mixer.c_layernorm.weight", "ssm_c_norm"},
                                                 {"mixer.dt_layernorm.weight", "ssm_dt_norm"}};
 
+// The same to be written, where ChangePlamo2 gives rows their order.
+inline constexpr Renaming kPlamo2WrittenNames[] = {{"self_attn.q_proj.", "attn_qkv."},
+                                                   {"self_attn.k_proj.", "attn_qkv."},
+                                                   {"self_attn.v_proj.", "attn_qkv."},
+                                                   {"mlp.gate_proj.", "ffn_up."},
+                                                   {"post_attention_layernorm.weight", "post_attention_norm"},
+                                                   {"post_feedforward_layernorm.weight", "post_ffw_norm"},
+                                                   {"mixer.z_proj.", "ssm_in."},
+                                                   {"mixer.x_in_proj.", "ssm_in."},
+                                                   {"mixer.bcdt_proj.", "ssm_x."},
+                                                   {"mixer.b_layernorm.weight", "ssm_b_norm"},
+                                                   {"mixer.c_layernorm.weight", "ssm_c_norm"},
+                                                   {"mixer.dt_layernorm.weight", "ssm_dt_norm"}};
+
 inline constexpr PassedFields kPlamo2PassedJson[] = {
     {"how the authors' program computes in other numbers", "", "fp8_accum_dtype"},
     {"of evaluations by the authors", "", "eval_attention_n_bit eval_mlp_n_bit"},
@@ -132,7 +179,12 @@ inline constexpr PassedFields kPlamo2PassedJson[] = {
 inline constexpr ModelType kPlamo2Types[] = {
     {.name = Plamo2Family::kModelType, .read = ReadOne<ReadPlamo2>, .fact_names = kPlamo2FactNames}};
 
-inline constexpr GgufArchitecture kPlamo2Architectures[] = {{.name = "plamo2", .read = ReadOneGguf<ReadPlamo2Gguf>}};
+inline constexpr GgufArchitecture kPlamo2Architectures[] = {{.name = "plamo2",
+                                                             .read = ReadOneGguf<ReadPlamo2Gguf>,
+                                                             .is_written = true,
+                                                             .tell = TellPlamo2,
+                                                             .written_names = kPlamo2WrittenNames,
+                                                             .change_draft = ChangePlamo2}};
 
 struct Plamo2Row {
   static constexpr FamilyRow kRow = {

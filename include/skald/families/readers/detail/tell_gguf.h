@@ -20,6 +20,10 @@ namespace skald::internal {
 inline constexpr Renaming kJoinedGgufNames[] = {
     {"self_attn.q_proj.", "attn_qkv."}, {"self_attn.k_proj.", "attn_qkv."}, {"self_attn.v_proj.", "attn_qkv."}};
 
+// Norms of the stream after layers, as llama.cpp calls them in encoders.
+inline constexpr Renaming kEncoderGgufNames[] = {{"post_attention_layernorm.", "attn_output_norm."},
+                                                 {"post_feedforward_layernorm.", "layer_output_norm."}};
+
 // Returns the numbers of the layers with experts, at least one, and the experts of the first.
 struct ExpertLayers {
   std::vector<uint32_t> numbers;

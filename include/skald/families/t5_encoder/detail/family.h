@@ -5,12 +5,14 @@
 #ifndef SKALD_FAMILIES_T5_ENCODER_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_T5_ENCODER_DETAIL_FAMILY_H_
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/families/t5_encoder/t5_encoder.h"
+#include "skald/layers/model_spec.h"
 #include "skald/weights/files/tensor_names.h"
 
 namespace skald::internal {
@@ -49,6 +51,11 @@ inline DescribedModel ReadT5EncoderGguf(const JsonFields& fields, const GgufTens
   sizes.gated = facts.has_feed_forward_gate;
   if (!sizes.gated) sizes.activation = Activation::kRelu;
   return {T5EncoderFamily::kModelType, T5EncoderSpec(sizes)};
+}
+
+inline void TellT5Encoder(const ModelSpec& spec, nlohmann::json& fields) {
+  for (const char* const name : {"attention.head_count_kv", "attention.causal"}) fields.erase(name);
+  fields["attention.relative_buckets_count"] = spec.distance_bias.buckets;
 }
 
 inline constexpr Renaming kT5EncoderNames[] = {
@@ -106,7 +113,7 @@ inline constexpr PassedFields kT5EncoderPassedJson[] = {
 inline constexpr ModelType kT5EncoderTypes[] = {{.name = T5EncoderFamily::kModelType, .read = ReadOne<ReadT5Encoder>}};
 
 inline constexpr GgufArchitecture kT5EncoderArchitectures[] = {
-    {.name = "t5encoder", .read = ReadOneGguf<ReadT5EncoderGguf>}};
+    {.name = "t5encoder", .read = ReadOneGguf<ReadT5EncoderGguf>, .is_written = true, .tell = TellT5Encoder}};
 
 struct T5EncoderRow {
   static constexpr FamilyRow kRow = {.name = "T5 (its encoder)",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tokenizers of encoders as entries of a GGUF file: word pieces, called "bert", and likeliest pieces of
-// XLM-RoBERTa's kind, called "t5". The inverse of gguf_encoders.h: what that does not read is refused.
+// XLM-RoBERTa's and T5's kinds, called "t5". The inverse of gguf_encoders.h: what that does not read is refused.
 
 #ifndef SKALD_TOKENIZERS_DETAIL_GGUF_GGUF_ENCODER_ENTRIES_H_
 #define SKALD_TOKENIZERS_DETAIL_GGUF_GGUF_ENCODER_ENTRIES_H_
@@ -108,22 +108,33 @@ inline bool HasUnigramSteps(const TokenizerSpec& spec) {
          std::ranges::all_of(spec.pre_tokenizers, splits);
 }
 
+// Each text ends with a token.
+inline void AddEnd(int32_t end, int32_t unknown, const TokenizerSpec& spec, std::vector<GgufEntry>& entries) {
+  entries.push_back(GgufNumber(EntryName("eos_token_id"), static_cast<uint32_t>(end)));
+  entries.push_back(GgufNumber(EntryName("unknown_token_id"), static_cast<uint32_t>(unknown)));
+  if (spec.pad_id) entries.push_back(GgufNumber(EntryName("padding_token_id"), static_cast<uint32_t>(*spec.pad_id)));
+  entries.push_back(GgufTruth(EntryName("add_bos_token"), false));
+  entries.push_back(GgufTruth(EntryName("add_eos_token"), true));
+}
+
 inline Result<std::vector<GgufEntry>> LikelyPieceEntries(const TokenizerSpec& spec, size_t rows) {
+  constexpr float kUnused = -10000.0f;
   const auto& model = std::get<token_model::Unigram>(spec.model);
   const auto frame = FrameOf(spec);
-  if (!frame || !model.unk_id || model.byte_fallback || !HasUnigramSteps(spec)) {
-    return Fail(ErrorCode::kUnsupported, "its steps are not those of XLM-RoBERTa, which GGUF files mean");
+  const bool ends = spec.prefix.empty() && spec.suffix.size() == 1;
+  if ((!frame && !ends) || !model.unk_id || model.byte_fallback || !HasUnigramSteps(spec)) {
+    return Fail(ErrorCode::kUnsupported, "its steps are not those of XLM-RoBERTa or T5, which GGUF files mean");
   }
   GgufPieces pieces(rows);
   SKALD_TRY(pieces.SetAll(spec));
-  pieces.scores.assign(rows, 0.0f);
+  pieces.scores.assign(rows, kUnused);
   for (size_t i = 0; i < spec.vocabulary.ids.size(); ++i) {
     pieces.scores[static_cast<size_t>(spec.vocabulary.ids[i])] = static_cast<float>(model.scores[i]);
   }
   pieces.types[static_cast<size_t>(*model.unk_id)] = static_cast<int32_t>(GgufTokenType::kUnknown);
   std::vector<GgufEntry> entries = {GgufText(EntryName("model"), "t5"), GgufText(EntryName("pre"), "default")};
   AddPieces(pieces, entries);
-  AddFrame(*frame, *model.unk_id, spec, entries);
+  frame ? AddFrame(*frame, *model.unk_id, spec, entries) : AddEnd(spec.suffix.front(), *model.unk_id, spec, entries);
   for (const Normalizer& step : spec.normalizers) {
     const auto* const table = std::get_if<normalizer::Precompiled>(&step);
     if (table != nullptr) entries.push_back(GgufBytes(EntryName("precompiled_charsmap"), table->charsmap));

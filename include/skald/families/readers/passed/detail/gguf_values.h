@@ -21,7 +21,8 @@ inline constexpr PassedFields kPassedGguf[] = {
     {"the epsilon of LayerNorms, of which the architecture has none; read where it has", "",
      "attention.layer_norm_epsilon"},
 
-    {"how rows become one embedding, and classes: OpenEncoder reads it", "", "pooling_type classifier.output_labels"},
+    {"how rows become one embedding, and classes: OpenEncoder reads it", "",
+     "pooling_type classifier.output_labels classifier.pooling_type"},
 
     // Values that mean as much as none.
     {"attention looks back", "", "attention.causal", true},
