@@ -4,23 +4,33 @@
 // checkpoints hold: the totals that Hugging Face shows for each, from the headers of their safetensors files.
 
 #include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/families/config_json.h"
+#include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
+#include "tests/configs/published_json.h"
 #include "tests/support/config_list.h"
 
 namespace skald {
 namespace parameter_count_test {
 
-template <ModelConfig C>
-int64_t ParameterCount() {
-  ModelWeights weights(SpecOf<C>());
+int64_t ParametersOfSpec(const ModelSpec& spec) {
+  ModelWeights weights(spec);
   int64_t count = 0;
   ForEachArray(
       ParametersOf(weights),
       [&](const Matrix&, size_t rows, size_t cols) { count += static_cast<int64_t>(rows * cols); },
       [&](const std::vector<float>&, size_t size) { count += static_cast<int64_t>(size); });
   return count;
+}
+
+template <ModelConfig C>
+int64_t ParameterCount() {
+  return ParametersOfSpec(SpecOf<C>());
 }
 
 // Parameters of multimodal Gemma 3 outside the language model: the vision tower (SigLIP, 27 layers of width 1152, 896 x
@@ -128,6 +138,26 @@ TEST_CASE("where only a rounded number of parameters is published, Configs round
   CHECK(Rounded(ParameterCount<Mamba2_780M>(), kTenMillion) == 78);
   CHECK(Rounded(ParameterCount<Mamba2_1_3B>(), kHundredMillion) == 13);
   CHECK(Rounded(ParameterCount<Mamba2_2_7B>(), kHundredMillion) == 27);
+}
+
+TEST_CASE("published models without a Config have about as many parameters as their names and cards say") {
+  const std::map<std::string, double> billions = {
+      {"apertus-8b", 8.05},     {"bitnet-2b-4t", 2.41}, {"command-r-plus", 103.8},     {"dots-llm1", 142.8},
+      {"exaone-4.0-32b", 32.0}, {"gpt2", 0.124},        {"jamba-1.5-mini", 51.6},      {"llama-4-scout", 107.8},
+      {"olmoe-1b-7b", 6.92},    {"seed-oss-36b", 36.2}, {"minimax-text-01-456b", 456}, {"smallthinker-4b", 4.3},
+      {"stablelm-2-12b", 12.14}};
+  size_t found = 0;
+  for (const testing::PublishedJson& published : testing::ReadPublishedJson()) {
+    if (published.has_config) continue;
+    CAPTURE(published.config);
+    const auto model = ParseConfigJson(published.text);
+    REQUIRE_MESSAGE(model, model.error().message);
+    REQUIRE(billions.contains(published.config));
+    CHECK(static_cast<double>(ParametersOfSpec(model->spec)) / 1e9 ==
+          doctest::Approx(billions.at(published.config)).epsilon(0.005));
+    ++found;
+  }
+  CHECK(found == billions.size());
 }
 
 TEST_CASE("stories15M fills the file that Andrej Karpathy publishes") {
