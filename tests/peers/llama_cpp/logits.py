@@ -67,30 +67,52 @@ def function(library, name, result, *arguments):
     return found
 
 
-def main():
-    folder, path = pathlib.Path(sys.argv[1]), sys.argv[2]
-    ids, positions = ([int(number) for number in words.split(",")] for words in sys.argv[3:5])
-    llama = libraries(folder)
-    said = []
-    log = Log(lambda level, text, _: said.append(text.decode(errors="replace")) if level == ERROR else None)
-    function(llama, "llama_log_set", None, Log, ctypes.c_void_p)(log, None)
-    model = function(llama, "llama_model_load_from_file", ctypes.c_void_p, ctypes.c_char_p, Parameters)(
-        os.fsencode(path), function(llama, "llama_model_default_params", Parameters)())
-    if not model:
-        sys.exit("llama.cpp: " + (said or ["no answer"])[0].split("error loading model")[-1].strip(" :\n"))
-    parameters = function(llama, "llama_context_default_params", Parameters)()
-    make_exact(parameters)
-    context = function(llama, "llama_init_from_model", ctypes.c_void_p, ctypes.c_void_p, Parameters)(model, parameters)
-    vocabulary = function(llama, "llama_model_get_vocab", ctypes.c_void_p, ctypes.c_void_p)(model)
-    size = function(llama, "llama_vocab_n_tokens", ctypes.c_int32, ctypes.c_void_p)(vocabulary)
-    tokens, wanted = (ctypes.c_int32 * len(ids))(*ids), (ctypes.c_int8 * len(ids))(*[1] * len(ids))
-    batch = Batch(n_tokens=len(ids), token=tokens, logits=wanted)
-    if not context or function(llama, "llama_decode", ctypes.c_int32, ctypes.c_void_p, Batch)(context, batch):
-        sys.exit("llama.cpp: " + (said or ["no answer"])[0].split("error loading model")[-1].strip(" :\n"))
-    row = function(llama, "llama_get_logits_ith", ctypes.POINTER(ctypes.c_float), ctypes.c_void_p, ctypes.c_int32)
-    json.dump([row(context, position)[:size] for position in positions], sys.stdout)
+class Opened:
+    """A model and a context of it. The process ends with what llama.cpp reports if it cannot take the file."""
+
+    def __init__(self, folder, path):
+        self.llama, self.said = libraries(folder), []
+        self.log = Log(lambda level, text, _: self.said.append(text.decode(errors="replace")) if level == ERROR else None)
+        self.function("llama_log_set", None, Log, ctypes.c_void_p)(self.log, None)
+        self.model = self.function("llama_model_load_from_file", ctypes.c_void_p, ctypes.c_char_p, Parameters)(
+            os.fsencode(path), self.function("llama_model_default_params", Parameters)())
+        if not self.model:
+            self.fail()
+        parameters = self.function("llama_context_default_params", Parameters)()
+        make_exact(parameters)
+        self.context = self.function("llama_init_from_model", ctypes.c_void_p, ctypes.c_void_p, Parameters)(
+            self.model, parameters)
+        if not self.context:
+            self.fail()
+
+    def function(self, name, result, *arguments):
+        return function(self.llama, name, result, *arguments)
+
+    def run(self, name, ids):
+        """Calls a function that computes the rows of all ids."""
+        tokens, wanted = (ctypes.c_int32 * len(ids))(*ids), (ctypes.c_int8 * len(ids))(*[1] * len(ids))
+        batch = Batch(n_tokens=len(ids), token=tokens, logits=wanted)
+        if self.function(name, ctypes.c_int32, ctypes.c_void_p, Batch)(self.context, batch):
+            self.fail()
+
+    def fail(self):
+        sys.exit("llama.cpp: " + (self.said or ["no answer"])[0].split("error loading model")[-1].strip(" :\n"))
+
+
+def finish(answer):
+    json.dump(answer, sys.stdout)
     sys.stdout.flush()
-    os._exit(0)  # its destructors may meet what is gone already
+    os._exit(0)  # llama.cpp's destructors may meet what is gone already
+
+
+def main():
+    ids, positions = ([int(number) for number in words.split(",")] for words in sys.argv[3:5])
+    opened = Opened(pathlib.Path(sys.argv[1]), sys.argv[2])
+    vocabulary = opened.function("llama_model_get_vocab", ctypes.c_void_p, ctypes.c_void_p)(opened.model)
+    size = opened.function("llama_vocab_n_tokens", ctypes.c_int32, ctypes.c_void_p)(vocabulary)
+    opened.run("llama_decode", ids)
+    row = opened.function("llama_get_logits_ith", ctypes.POINTER(ctypes.c_float), ctypes.c_void_p, ctypes.c_int32)
+    finish([row(opened.context, position)[:size] for position in positions])
 
 
 if __name__ == "__main__":
