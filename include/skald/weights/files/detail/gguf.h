@@ -270,6 +270,8 @@ SKALD_INLINE GgufFile::GgufFile(std::vector<GgufPart> parts, GgufMetadata metada
 }
 
 SKALD_INLINE void GgufFile::FindFactors() {
+  const auto has_factors = [](const TensorView& tensor) { return tensor.dtype_name == "NVFP4"; };
+  if (std::ranges::none_of(tensors_, has_factors)) return;  // as in nearly all files, of thousands of tensors
   std::map<std::string_view, const TensorView*> by_name;
   for (const TensorView& tensor : tensors_) by_name.emplace(tensor.name, &tensor);
   for (TensorView& tensor : tensors_) {
