@@ -132,7 +132,7 @@ class Gguf(TestCase):
             self.assertRegex(out, r"\A.*model.safetensors: safetensors\nfamily: gemma3_text\nConfig: demo\ntensors:\n")
             self.assertRegex(out, r"\n  'model.norm.weight' +BF16 +\[256\] +512 bytes\n")
 
-    def test_inspect_names_what_is_not_computed(self):
+    def test_what_is_not_computed_is_named(self):
         data = (DEMO / "model.safetensors").read_bytes()
         size = int.from_bytes(data[:8], "little")
         header, tensors = json.loads(data[8:8 + size]), data[8 + size:]
@@ -146,6 +146,9 @@ class Gguf(TestCase):
         (folder / "config.json").write_bytes((DEMO / "config.json").read_bytes())
         self.assertIn("\nConfig: demo\nnot computed: mtp, 1 tensors, 12 bytes\n"
                       "not computed: vision_tower, 2 tensors, 24 bytes\n", self.run_skald("inspect", folder)[0])
+        _, err = self.run_skald("convert", folder, self.folder / "less.gguf")
+        self.assertIn("not in the file: mtp (1 tensors)\n", err)
+        self.assertIn("not in the file: vision_tower (2 tensors)\n", err)
 
     def test_inspect_prints_the_config_to_paste(self):
         """tests/compile/config_texts.cc compiles such texts."""

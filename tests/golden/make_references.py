@@ -38,6 +38,11 @@ SIZES = {
     "internlm2": dict(WITHOUT_HEAD_DIM),
     # Qwen 2, beside a head that make_heads.py makes.
     "mimo": dict(WITHOUT_HEAD_DIM),
+    # With experts in every layer, as llama.cpp takes these families.
+    "qwen2_moe_sparse": dict(WITHOUT_HEAD_DIM, num_hidden_layers=2, moe_intermediate_size=28,
+                             shared_expert_intermediate_size=36, num_experts=7, num_experts_per_tok=3),
+    "qwen3_moe_sparse": dict(SMALL, num_hidden_layers=2, moe_intermediate_size=28, num_experts=7, num_experts_per_tok=3,
+                             norm_topk_prob=True),
     # Experts in a latent space, no groups.
     "nemotron_h_latent": dict(
         vocab_size=VOCABULARY, hidden_size=48, layers_block_type=["mamba", "moe", "mamba", "attention", "moe"],
@@ -63,6 +68,8 @@ PUBLISHED = {"nemotron_h_latent": ("nemotron_h", dict(model_type="nemotron_h"), 
              "minimax_m1": ("minimax", dict(attn_type_list=[0, 1], postnorm=True, rotary_dim=10,
                                             shared_intermediate_size=0, shared_moe_mode="sigmoid"), MINIMAX_M1),
              "internlm2": ("llama", {}, dict(attention_bias="bias")),
+             "qwen2_moe_sparse": ("qwen2_moe", dict(model_type="qwen2_moe"), {}),
+             "qwen3_moe_sparse": ("qwen3_moe", dict(model_type="qwen3_moe"), {}),
              "mimo": ("qwen2", dict(attention_bias=True, num_nextn_predict_layers=1), {})}
 INTERNLM2 = {"embed_tokens": "tok_embeddings", "input_layernorm": "attention_norm", "lm_head": "output",
              "post_attention_layernorm": "ffn_norm", "self_attn.o_proj": "attention.wo", "mlp.gate_proj": "feed_forward.w1",

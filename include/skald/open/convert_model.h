@@ -12,9 +12,10 @@
 namespace skald {
 
 /// Returns the draft of a GGUF file for a model in a folder as Hugging Face publishes it, or a copy of a GGUF file.
-/// Tensors keep the types that they have; a model without a tokenizer gets none. `info` must outlive the draft. Errors:
-/// those of DescribeForGguf, DraftParameters and GgufTokenizerEntries; kUnsupported for a packed file, whose matrices
-/// are in another order.
+/// Tensors keep the types that they have; a model without a tokenizer gets none. The draft
+/// names what has no place in such a file (GgufDraft::left_out). `info` must outlive the draft. Errors: those of
+/// DescribeForGguf, DraftParameters and GgufTokenizerEntries; kUnsupported for a packed file, whose matrices are in
+/// another order, and for layers after a model that llama.cpp has no place for.
 Result<GgufDraft> DraftOfModel(const ModelInfo& info);
 
 }  // namespace skald

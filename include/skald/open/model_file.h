@@ -19,8 +19,9 @@ inline constexpr uint64_t kMaxModelFile = uint64_t{256} << 20;
 
 /// Returns the content of the file that a folder of Hugging Face would have under `name`: of a folder that file, of a
 /// packed file what is attached under the name. The metadata of a GGUF file are told as tokenizer_config.json (the chat
-/// template) and config.json (the context that the model learned from). Safe for concurrent calls. Errors, which name
-/// the file: kNotFound if there is no such file, those of reading it, kDataLoss for a damaged attachment.
+/// template) and config.json (the context that the model learned from); files that Skald wrote have further ones. Safe
+/// for concurrent calls. Errors, which name the file: kNotFound if there is no such file, those of reading it,
+/// kDataLoss for a damaged attachment.
 Result<std::string> ReadModelFile(const OpenedModel& model, std::string_view name);
 
 }  // namespace skald

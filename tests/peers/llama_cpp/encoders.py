@@ -27,13 +27,23 @@ from gguf_writer import safetensors
 
 MOST = 5e-4  # GELU's table, in F16
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+POOLING = "1_Pooling/config.json"
 TEXTS = ["t7", "t9 t11 t13 t40", " ".join(f"t{5 + 17 * i % 91}" for i in range(60))]
+
+
+def pools_otherwise(source):
+    """Whether a model's pooling is none that llama.cpp has: it is compared with the mean."""
+    path = source / POOLING
+    modes = json.loads(path.read_text()) if path.exists() else {}
+    return modes.get("pooling_mode") in ("max", "weightedmean", "mean_sqrt_len_tokens")
 
 
 def with_words(source, folder):
     """Returns a copy of a model's folder with a tokenizer."""
     size = json.loads((source / "config.json").read_text())["vocab_size"]
     shutil.copytree(source, folder)
+    if pools_otherwise(source):
+        (folder / POOLING).write_text(json.dumps({"pooling_mode_mean_tokens": True}))
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in SPECIAL + [f"t{i}" for i in range(5, size)]))
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer", "do_lower_case": True}))
     return folder
@@ -66,14 +76,20 @@ def furthest(found, expected):
     return max(abs(a - b) for row, other in zip(found, expected) for a, b in zip(row, other))
 
 
-def from_original(libraries, path, golden):
+def mean_of(values, shape):
+    rows = [values[i:i + shape[-1]] for i in range(0, len(values), shape[-1])]
+    return [math.fsum(column) / len(rows) for column in zip(*rows)]
+
+
+def from_original(libraries, path, golden, otherwise):
     """How far llama.cpp is from what is recorded; nothing where no text has tokens of the first type alone."""
     texts, expected = [], []
     for i in range(len(golden)):
         types = numbers_of(golden[f"{i}.types"])[0] if f"{i}.types" in golden else ()
         if f"{i}.input_ids" in golden and not any(types):
             texts.append(numbers_of(golden[f"{i}.input_ids"])[0])
-            expected.append(numbers_of(golden.get(f"{i}.embedding") or golden[f"{i}.scores"])[0])
+            expected.append(mean_of(*numbers_of(golden[f"{i}.hidden"])) if otherwise else
+                            numbers_of(golden.get(f"{i}.embedding") or golden[f"{i}.scores"])[0])
     if not texts:
         return None
     form = unit if "0.embedding" in golden else list
@@ -116,7 +132,8 @@ def main():
                 continue
             try:
                 apart = from_ours(program, options.llama_cpp, path, folder)
-                away = from_original(options.llama_cpp, path, safetensors(source / "golden.safetensors"))
+                away = from_original(options.llama_cpp, path, safetensors(source / "golden.safetensors"),
+                                     pools_otherwise(source))
                 failed += apart is not None and apart > MOST
                 print(row_of([source.name, writer, number(apart), number(away)]), flush=True)
             except Refused as refused:

@@ -15,8 +15,9 @@ namespace {
 constexpr const char* kConvertFooter = R"(Examples:
   skald convert ~/qwen3-0.6b qwen3-0.6b.gguf
   skald convert ~/qwen3-0.6b qwen3-0.6b-f16.gguf --type f16
-The file holds all that the folder does: weights, tokenizer, chat template. It
-runs here and in llama.cpp. Families that cannot be written yet are refused.)";
+The file holds what the folder does: weights, tokenizer, chat template, advice
+for sampling, prompts. Towers for pictures and heads that guess tokens are left
+out, and named. It runs here and in llama.cpp; what cannot, is refused.)";
 
 constexpr const char* kQuantizeFooter = R"(Examples:
   skald quantize qwen3-0.6b.gguf qwen3-0.6b-q4.gguf

@@ -21,6 +21,7 @@
 
 #include "commands/files/inspect_ranks.h"
 #include "model_files/known_models.h"
+#include "model_files/tensor_parts.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 #include "skald/model/load.h"
@@ -103,16 +104,6 @@ void PrintConfig(const OpenedModel& model, const Result<ModelInfo>& info) {
               << '\n';
   }
   std::cout << "Config: " << (why_none ? Printable(*why_none) : info->name) << '\n';
-}
-
-// The part of a model that a tensor is of: the first words of its name, with the number of its layer.
-std::string PartOf(std::string_view name) {
-  const size_t words = name.starts_with("model.layers.")                        ? 3
-                       : name.starts_with("model.") || name.starts_with("blk.") ? 2
-                                                                                : 1;
-  size_t end = name.find('.');
-  for (size_t i = 1; i < words && end != name.npos; ++i) end = name.find('.', end + 1);
-  return std::string(name.substr(0, end));
 }
 
 // Tensors of a checkpoint that are not computed.

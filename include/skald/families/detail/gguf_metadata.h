@@ -181,8 +181,14 @@ SKALD_INLINE Result<GgufDescription> DescribeForGguf(const ModelSpec& spec, std:
                                                      uint32_t context) {
   return NoThrow("the metadata", [&]() -> Result<GgufDescription> {
     const internal::FamilyRow* const family = internal::FamilyOfModelType(model_type);
-    std::string why = "no architecture is written for them";
-    for (const internal::WrittenArchitecture& written : internal::ArchitecturesFor(family, model_type)) {
+    const auto architectures = internal::ArchitecturesFor(family, model_type);
+    if (architectures.empty()) {
+      return Fail(ErrorCode::kUnsupported,
+                  Concat({"models like this one (", model_type,
+                          ") cannot be written as GGUF files: llama.cpp has no architecture for them"}));
+    }
+    std::string why;
+    for (const internal::WrittenArchitecture& written : architectures) {
       auto described = internal::DescribeAs(written, context, spec);
       if (described) return described;
       why = described.error().message;

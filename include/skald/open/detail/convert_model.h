@@ -5,18 +5,15 @@
 #ifndef SKALD_OPEN_DETAIL_CONVERT_MODEL_H_
 #define SKALD_OPEN_DETAIL_CONVERT_MODEL_H_
 
-#include "skald/layers/model_spec.h"
 #include "skald/open/convert_model.h"
-#include "skald/open/open_encoder.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
-#include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
@@ -24,17 +21,17 @@
 #include "skald/base/text/message.h"
 #include "skald/families/gguf_metadata.h"
 #include "skald/families/registry.h"
+#include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
-#include "skald/open/detail/encoder_texts.h"
-#include "skald/open/encoders/encoder_facts.h"
+#include "skald/open/detail/convert_encoder.h"
+#include "skald/open/detail/own_metadata.h"
+#include "skald/open/generation_config.h"
 #include "skald/open/model_file.h"
 #include "skald/templates/published.h"
 #include "skald/tokenizers/gguf_entries.h"
 #include "skald/tokenizers/tokenizer_file.h"
-#include "skald/weights/files/checkpoint.h"
 #include "skald/weights/writing/draft_parameters.h"
 #include "skald/weights/writing/gguf_draft.h"
-#include "skald/weights/writing/mixture.h"
 
 namespace skald {
 
@@ -64,78 +61,54 @@ inline Result<void> AddTokenizer(const ModelInfo& info, GgufDraft& draft) {
   return {};
 }
 
-// A tensor of the checkpoint as it is, under another name, if the checkpoint has it.
-inline void AddCopy(std::shared_ptr<const Checkpoint> checkpoint, std::string_view name, std::string_view copy,
-                    GgufDraft& draft) {
-  const TensorView* const tensor = checkpoint->Find(name);
-  if (tensor == nullptr) return;
-  draft.tensors.push_back({std::string(copy),
-                           {tensor->shape.begin(), tensor->shape.end()},
-                           FindGgufTypeByName("F32"),
-                           [checkpoint = std::move(checkpoint), tensor](uint64_t row, std::span<float> values) {
-                             ReadRow(*tensor, row, values);
-                           }});
+// Keeps a small file of the folder as it is. Returns its content, if there is one.
+inline Result<std::optional<std::string>> KeepFile(const OpenedModel& model, std::string_view name, GgufDraft& draft) {
+  auto text = ReadModelFile(model, name);
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
+  if (!text) return Failure(text.error());
+  draft.Set(GgufText(Concat({kFileEntry, name}), *text));
+  return std::optional(*std::move(text));
 }
 
-// The layers that turn a pooled row into scores, as OpenEncoder finds them in the file again.
-inline Result<void> AddRankingHead(const ModelInfo& info, std::string_view architecture, const EncoderFacts& facts,
-                                   GgufDraft& draft) {
-  if (architecture != "bert" && architecture != "modern-bert") {
-    return Fail(ErrorCode::kUnsupported,
-                Concat({"heads of rerankers cannot be written to a GGUF file of ", architecture, " yet"}));
+// The publisher's advice by the names that llama.cpp has for some of it, beside the file.
+inline Result<void> AddAdvice(const OpenedModel& model, GgufDraft& draft) {
+  SKALD_ASSIGN(const auto text, KeepFile(model, kAdviceFile, draft));
+  if (!text) return {};
+  SKALD_ASSIGN(const auto advice, ParseGenerationConfig(*text));
+  const std::pair<const char*, std::optional<float>> numbers[] = {{"temp", advice.temperature},
+                                                                  {"top_p", advice.top_p},
+                                                                  {"min_p", advice.min_p},
+                                                                  {"penalty_repeat", advice.repetition_penalty}};
+  constexpr std::string_view kSampling = "general.sampling.";
+  for (const auto& [name, value] : numbers) {
+    if (value) draft.Set(GgufNumber(Concat({kSampling, name}), *value));
   }
-  SKALD_ASSIGN(const auto checkpoint, info.model.checkpoint());
-  SKALD_ASSIGN(const auto layers, RerankerLayers(info, facts, *checkpoint));
-  const std::pair<std::string, std::string> names[] = {
-      {layers[0].name, "cls"}, {layers[0].norm_name, "cls.norm"}, {layers[1].name, "cls.output"}};
-  for (const auto& [name, written] : names) {
-    for (const char* const part : {".weight", ".bias"}) {
-      AddCopy(checkpoint, Concat({name, part}), Concat({written, part}), draft);
-    }
-  }
-  draft.Set(GgufNumber(Concat({architecture, ".pooling_type"}), uint32_t{4}));
-  draft.Set(GgufNumber(Concat({architecture, ".classifier.pooling_type"}),
-                       facts.pooling == Pooling::kMean ? uint32_t{1} : uint32_t{2}));
-  std::vector<std::string> labels;
-  for (int i = 0; i < facts.dimension; ++i) labels.push_back("LABEL_" + std::to_string(i));
-  draft.Set(GgufTexts(Concat({architecture, ".classifier.output_labels"}), labels));
+  if (advice.top_k) draft.Set(GgufNumber(Concat({kSampling, "top_k"}), static_cast<uint32_t>(*advice.top_k)));
   return {};
-}
-
-// How rows become one embedding or scores. Layers after that would be missing from the file.
-inline Result<void> AddPooling(const ModelInfo& info, std::string_view architecture, GgufDraft& draft) {
-  if (!SeesBothWays(info.spec)) return {};
-  SKALD_ASSIGN(const EncoderFacts facts, ReadEncoderFacts(info));
-  if (facts.kind == EncoderKind::kReranker) return AddRankingHead(info, architecture, facts, draft);
-  if (!facts.dense.empty()) {
-    return Fail(ErrorCode::kUnsupported,
-                Concat({facts.dense.front().folder, ": dense layers cannot be written to a GGUF file yet"}));
-  }
-  constexpr std::pair<Pooling, uint32_t> kTypes[] = {
-      {Pooling::kNone, 0}, {Pooling::kMean, 1}, {Pooling::kFirst, 2}, {Pooling::kLast, 3}};
-  for (const auto& [pooling, number] : kTypes) {
-    if (pooling == facts.pooling) draft.Set(GgufNumber(Concat({architecture, ".pooling_type"}), number));
-  }
-  if (draft.Find(Concat({architecture, ".pooling_type"})) != nullptr) return {};
-  return Fail(ErrorCode::kUnsupported,
-              Concat({"the pooling '", NameOf(facts.pooling), "' has no number in GGUF files"}));
 }
 
 inline Result<GgufDraft> DraftOfFolder(const ModelInfo& info) {
   const uint32_t context = info.trained_context == 0 ? 2048 : info.trained_context;
-  SKALD_ASSIGN(auto described, DescribeForGguf(info.spec, info.family, context));
+  SKALD_ASSIGN(const auto encoder, EncoderIn(info));
   SKALD_ASSIGN(auto checkpoint, info.model.checkpoint());
+  ModelSpec spec = info.spec;
+  if (encoder && LacksHead(info, *encoder, *checkpoint)) spec.tied_embeddings = true;
+  SKALD_ASSIGN(auto described, DescribeForGguf(spec, info.family, context));
   GgufDraft draft{std::move(described.entries), std::move(described.tensors)};
   draft.Set(GgufText("general.type", "model"));
   draft.Set(GgufText("general.name", info.name));
-  ModelWeights weights(info.spec);
-  SKALD_ASSIGN(auto tensors, DraftParameters(checkpoint, ParametersOf(weights), TensorNamesOf(*checkpoint),
+  ModelWeights weights(spec);
+  SKALD_ASSIGN(auto drafted, DraftParameters(checkpoint, ParametersOf(weights), TensorNamesOf(*checkpoint),
                                              described.names, described.with_unused));
-  std::ranges::move(tensors, std::back_inserter(draft.tensors));
+  std::ranges::move(drafted.tensors, std::back_inserter(draft.tensors));
+  draft.tensors_left_out = std::move(drafted.left_out);
   if (described.change_draft) described.change_draft(draft);
-  SKALD_TRY(AddPooling(info, described.architecture, draft));
+  if (encoder) SKALD_TRY(AddEncoder(info, described.architecture, *encoder, draft));
   SKALD_TRY(AddTokenizer(info, draft));
   SKALD_TRY(AddTemplate(info.model, draft));
+  SKALD_TRY(AddAdvice(info.model, draft));
+  SKALD_ASSIGN(const auto prompts, KeepFile(info.model, kPromptsFile, draft));
+  (void)prompts;
   return draft;
 }
 

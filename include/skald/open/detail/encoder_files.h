@@ -20,6 +20,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
 #include "skald/layers/model_spec.h"
+#include "skald/open/detail/own_metadata.h"
 #include "skald/open/detail/token_heads.h"
 #include "skald/open/model_file.h"
 #include "skald/open/open_encoder.h"
@@ -155,6 +156,27 @@ inline void ReadPrompts(const JsonFields& fields, EncoderFacts& facts) {
   }
 }
 
+// Reads what files that Skald wrote have beside llama.cpp's metadata.
+inline Result<void> ReadOwnMetadata(const ModelInfo& info, EncoderFacts& facts) {
+  for (const auto& [name, fact] : kOwnFlags) {
+    if (const bool* const value = info.model.gguf()->metadata().Get<bool>(name)) facts.*fact = *value;
+  }
+  if (const auto* const pooling = info.model.gguf()->metadata().Get<std::string>(kPoolingEntry)) {
+    constexpr Pooling kOthers[] = {Pooling::kMax, Pooling::kMeanRoot, Pooling::kWeighted};
+    const auto* const found =
+        std::ranges::find(kOthers, std::string_view(*pooling), [](Pooling one) { return NameOf(one); });
+    if (found == std::end(kOthers)) {
+      return Fail(ErrorCode::kUnsupported, Concat({PathText(info.model.path()), ": ", kPoolingEntry, " is ",
+                                                   QuotedName(*pooling), ", which Skald does not know"}));
+    }
+    facts.pooling = *found;
+  }
+  SKALD_ASSIGN(const bool has_prompts, ReadFields(info, std::string(kPromptsFile),
+                                                  [&](const JsonFields& fields) { ReadPrompts(fields, facts); }));
+  (void)has_prompts;
+  return ReadTokenHeads(info, facts);
+}
+
 // Of a GGUF file: its metadata, and the layers that it has after the model. Embeddings are normalised, as llama.cpp
 // gives them out (https://github.com/ggml-org/llama.cpp, src/llama-graph.cpp, build_pooling).
 inline Result<void> ReadGgufFacts(const ModelInfo& info, EncoderFacts& facts) {
@@ -166,13 +188,13 @@ inline Result<void> ReadGgufFacts(const ModelInfo& info, EncoderFacts& facts) {
   SKALD_ASSIGN(const auto checkpoint, info.model.checkpoint());
   facts.normalises = true;
   if (facts.kind == EncoderKind::kDecoder) facts.pooling = Pooling::kLast;
-  if (!type) return {};
+  if (!type) return ReadOwnMetadata(info, facts);
   for (const auto& [number, pooling] : kTypes) {
     if (static_cast<double>(*type) == number) facts.pooling = pooling;
   }
   if (static_cast<double>(*type) == 4 && facts.kind == EncoderKind::kDecoder) {
     facts.kind = EncoderKind::kDecoderReranker;
-    return {};
+    return ReadOwnMetadata(info, facts);
   }
   if (static_cast<double>(*type) == 4) {
     const TensorView* const scores = checkpoint->Find("cls.output.weight");
@@ -198,7 +220,7 @@ inline Result<void> ReadGgufFacts(const ModelInfo& info, EncoderFacts& facts) {
                            .outputs = static_cast<int>(dense->shape[0]),
                            .bias = false});
   }
-  return {};
+  return ReadOwnMetadata(info, facts);
 }
 
 inline uint32_t PositionsOf(const ModelInfo& info) {
@@ -214,7 +236,7 @@ inline Result<void> ReadLongestText(const ModelInfo& info, EncoderFacts& facts) 
     if (given == nullptr || !given->is_number_unsigned()) return;  // "no limit" is a number of 31 digits
     facts.longest_text = static_cast<uint32_t>(std::min<uint64_t>(given->get<uint64_t>(), facts.longest_text));
   };
-  SKALD_ASSIGN(const bool has_own, ReadFields(info, "sentence_bert_config.json", [&](const JsonFields& fields) {
+  SKALD_ASSIGN(const bool has_own, ReadFields(info, std::string(kLongestTextFile), [&](const JsonFields& fields) {
                  fields.Expect("do_lower_case", false);
                  limit(fields, "max_seq_length");
                }));
@@ -292,7 +314,7 @@ inline Result<void> ReadFolderFacts(const ModelInfo& info, EncoderFacts& facts) 
     SKALD_ASSIGN(const bool is_reranker, IsQwen3Reranker(info));
     if (is_reranker) facts.kind = EncoderKind::kDecoderReranker;
   }
-  SKALD_ASSIGN(const bool has_prompts, ReadFields(info, "config_sentence_transformers.json",
+  SKALD_ASSIGN(const bool has_prompts, ReadFields(info, std::string(kPromptsFile),
                                                   [&](const JsonFields& fields) { ReadPrompts(fields, facts); }));
   (void)has_prompts;
   SKALD_ASSIGN(const bool has_config,

@@ -37,7 +37,7 @@ inline Result<std::vector<Adapter>> LoadTasks(const ModelInfo& info, const Encod
 // Loads a head for tokens, of so many outputs; none for 0.
 inline Result<std::optional<RowHead>> LoadTokenHead(const ModelInfo& info, std::string_view name, int outputs) {
   if (outputs == 0) return std::optional<RowHead>();
-  SKALD_ASSIGN(const auto file, LinearFile::Find(info.model.folder(), name));
+  SKALD_ASSIGN(const auto file, LinearFile::Find(info, name));
   if (!file) return Fail(ErrorCode::kNotFound, Concat({name, " is no longer there"}));
   RowHead head;
   head.layers.push_back({.name = "linear",

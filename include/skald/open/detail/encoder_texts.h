@@ -204,17 +204,20 @@ inline Result<void> FindYesAndNo(const std::optional<Tokenizer>& tokenizer, Enco
   return {};
 }
 
-// Loads the weights. Decoders that embed are often published without the head that their config.json says they have.
+// Whether the checkpoint lacks the head that config.json says it has, as decoders that embed are often published.
+inline bool LacksHead(const ModelInfo& info, const EncoderFacts& facts, const Checkpoint& checkpoint) {
+  if (facts.kind != EncoderKind::kDecoder || info.spec.tied_embeddings) return false;
+  return checkpoint.Find(TensorNamesOf(checkpoint).NameOf("lm_head.weight", std::nullopt)) == nullptr;
+}
+
 inline Result<ModelWeights> LoadEncoderWeights(const ModelInfo& info, const EncoderFacts& facts,
                                                const LoadOptions& options) {
-  if (facts.kind == EncoderKind::kDecoder && !info.spec.tied_embeddings && info.model.packed() == nullptr) {
-    SKALD_ASSIGN(const auto checkpoint, info.model.checkpoint());
-    const std::string head = TensorNamesOf(*checkpoint).NameOf("lm_head.weight", std::nullopt);
-    ModelSpec spec = info.spec;
-    spec.tied_embeddings = true;
-    if (checkpoint->Find(head) == nullptr) return LoadWeights(*checkpoint, spec, options);
-  }
-  return LoadWeights(info.model, info.spec, info.name, options);
+  if (info.model.packed() != nullptr) return LoadWeights(info.model, info.spec, info.name, options);
+  SKALD_ASSIGN(const auto checkpoint, info.model.checkpoint());
+  if (!LacksHead(info, facts, *checkpoint)) return LoadWeights(info.model, info.spec, info.name, options);
+  ModelSpec spec = info.spec;
+  spec.tied_embeddings = true;
+  return LoadWeights(*checkpoint, spec, options);
 }
 
 // As ModernBERT's head has it.

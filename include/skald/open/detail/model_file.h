@@ -14,6 +14,8 @@
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
+#include "skald/open/detail/own_metadata.h"
 #include "skald/templates/published.h"
 #include "skald/weights/files/gguf.h"
 #include "skald/weights/files/gguf_json.h"
@@ -25,6 +27,7 @@ namespace internal {
 
 // Returns the metadata of a GGUF file in the form of the file of a folder that says the same.
 inline Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::string_view name) {
+  if (const auto* const content = metadata.Get<std::string>(Concat({kFileEntry, name}))) return *content;
   if (name == "tokenizer_config.json") {
     if (auto config = TokenizerConfigFromGguf(metadata)) return *std::move(config);
   }

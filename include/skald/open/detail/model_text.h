@@ -17,6 +17,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/open/chat.h"
+#include "skald/open/detail/own_metadata.h"
 #include "skald/open/model_file.h"
 #include "skald/templates/built_in.h"
 #include "skald/templates/published.h"
@@ -57,7 +58,7 @@ SKALD_INLINE Result<ChatTemplate> OpenChatTemplate(const OpenedModel& model, con
 
 SKALD_INLINE Result<GenerationConfig> OpenGenerationConfig(const OpenedModel& model) {
   return NoThrow(PathText(model.path()), [&]() -> Result<GenerationConfig> {
-    const auto text = ReadModelFile(model, "generation_config.json");
+    const auto text = ReadModelFile(model, internal::kAdviceFile);
     if (!text && text.error().code == ErrorCode::kNotFound) return GenerationConfig{};
     auto advice = text ? ParseGenerationConfig(*text) : Failure(text.error());
     if (!advice) return Annotate(PathText(model.path()), advice);

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -19,11 +21,16 @@
 #include <vector>
 
 #include "skald/base/files/path_text.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
+#include "skald/open/detail/own_metadata.h"
 #include "skald/open/encoders/encoder_facts.h"
 #include "skald/open/model_info.h"
 #include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/gguf.h"
+#include "skald/weights/files/gguf_metadata.h"
+#include "skald/weights/files/tensor_view.h"
 #include "skald/weights/files/torch_file.h"
 
 namespace skald::internal {
@@ -31,20 +38,23 @@ namespace skald::internal {
 // The names of the files, without their endings.
 inline constexpr std::string_view kSparseHead = "sparse_linear", kTokenHead = "colbert_linear";
 
-/// An open file of a linear layer, whose tensors are called "linear.weight" and "linear.bias".
+/// A linear layer beside a model, whose tensors are called "linear.weight" and "linear.bias".
 class LinearFile {
  public:
-  // Opens it if it is there, as torch.save or in safetensors form. Errors name the file and the tensor.
-  static Result<std::optional<LinearFile>> Find(const std::filesystem::path& folder, std::string_view name) {
+  // Opens it if it is there: as a file of torch.save or safetensors, or in the metadata of a GGUF file. Errors name the
+  // file and the tensor.
+  static Result<std::optional<LinearFile>> Find(const ModelInfo& info, std::string_view name) {
+    if (info.model.gguf() != nullptr) return InMetadata(info, name);
+    const std::filesystem::path folder = info.model.folder();
     const auto torch = folder / Concat({name, ".pt"}), plain = folder / Concat({name, ".safetensors"});
     std::error_code ignored;
     if (std::filesystem::exists(plain, ignored)) {
       SKALD_ASSIGN(auto file, Checkpoint::Open(plain));
-      return Of(plain, {std::nullopt, std::move(file)});
+      return Of(plain, LinearFile(std::nullopt, std::move(file)));
     }
     if (!std::filesystem::exists(torch, ignored)) return std::optional<LinearFile>();
     SKALD_ASSIGN(auto file, TorchFile::Open(torch));
-    return Of(torch, {std::move(file), std::nullopt});
+    return Of(torch, LinearFile(std::move(file), std::nullopt));
   }
 
   const Checkpoint& checkpoint() const { return *named_; }
@@ -77,16 +87,44 @@ class LinearFile {
     return std::optional<LinearFile>(std::move(file));
   }
 
+  // As skald convert writes it. Refers to the file of the model.
+  static Result<std::optional<LinearFile>> InMetadata(const ModelInfo& info, std::string_view name) {
+    const auto width = static_cast<uint64_t>(info.spec.model_dim);
+    LinearFile file(std::nullopt, std::nullopt);
+    std::vector<TensorView> named;
+    for (const char* const part : {"weight", "bias"}) {
+      const std::string entry = Concat({kHeadEntry, name, ".", part});
+      const GgufArray* const array = info.model.gguf()->metadata().Array(entry);
+      if (array == nullptr) continue;
+      const bool is_matrix = std::string_view(part) == "weight";
+      if (array->type() != GgufValueType::kFloat32 || (is_matrix && array->size() % width != 0)) {
+        return Fail(ErrorCode::kInvalidArgument,
+                    Concat({PathText(info.model.path()), ": ", entry, ": expected rows of ", std::to_string(width),
+                            " F32 numbers"}));
+      }
+      file.shapes_.push_back({array->size()});
+      if (is_matrix) file.shapes_.back() = {array->size() / width, width};
+      TensorView& tensor = named.emplace_back();
+      tensor.name = is_matrix ? "linear.weight" : "linear.bias";
+      tensor.dtype_name = "F32", tensor.dtype = DType::kF32;
+      tensor.shape = file.shapes_.back(), tensor.bytes = array->bytes();
+    }
+    if (named.empty()) return std::optional<LinearFile>();
+    file.named_.emplace(info.model.path(), std::move(named));
+    return std::optional<LinearFile>(std::move(file));
+  }
+
   std::optional<TorchFile> torch_;  // or
   std::optional<Checkpoint> plain_;
-  std::optional<Checkpoint> named_ = {};  // points into it
+  std::deque<std::vector<uint64_t>> shapes_ = {};  // of tensors in metadata; they stay where they are
+  std::optional<Checkpoint> named_ = {};           // points into it
 };
 
 // Reads what there is of such heads into the facts.
 inline Result<void> ReadTokenHeads(const ModelInfo& info, EncoderFacts& facts) {
   const auto width = static_cast<size_t>(info.spec.model_dim);
   const auto outputs = [&](std::string_view name) -> Result<size_t> {
-    SKALD_ASSIGN(const auto file, LinearFile::Find(info.model.folder(), name));
+    SKALD_ASSIGN(const auto file, LinearFile::Find(info, name));
     if (!file) return size_t{0};
     const auto found = file->OutputsFor(width);
     if (found) return *found;

@@ -7,6 +7,7 @@
 #define SKALD_WEIGHTS_WRITING_DRAFT_PARAMETERS_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "skald/base/result.h"
@@ -17,13 +18,19 @@
 
 namespace skald {
 
+/// The parameters of a model as tensors of a file, and what the checkpoint has beside them.
+struct DraftedParameters {
+  std::vector<DraftTensor> tensors;   ///< which keep the checkpoint open
+  std::vector<std::string> left_out;  ///< the checkpoint's names of those that are in none, such as heads and towers
+};
+
 /// Returns the parameters of `list` as tensors by the names `target`, of the types that they have in `checkpoint`,
 /// whose names are `source`; vectors, and matrices that no mixture quantises, as F32. With `with_unused` those that the
-/// checkpoint has and no layer reads are among them. The tensors keep the checkpoint open. Errors: those of loading;
-/// kUnsupported for a parameter that such files hold in a way that is not written yet. They name the tensor.
-Result<std::vector<DraftTensor>> DraftParameters(std::shared_ptr<const Checkpoint> checkpoint,
-                                                 const ParameterList& list, const TensorNames& source,
-                                                 const TensorNames& target, bool with_unused = false);
+/// checkpoint has and no layer reads are among them. Errors: those of loading; kUnsupported for a parameter that such
+/// files hold in a way that is not written yet. They name the tensor.
+Result<DraftedParameters> DraftParameters(std::shared_ptr<const Checkpoint> checkpoint, const ParameterList& list,
+                                          const TensorNames& source, const TensorNames& target,
+                                          bool with_unused = false);
 
 }  // namespace skald
 

@@ -71,6 +71,8 @@ struct DraftTensor {
 struct GgufDraft {
   std::vector<GgufEntry> entries;    ///< with different names
   std::vector<DraftTensor> tensors;  ///< in the order of the file
+  /// What the model has and the file will not: names of its tensors, and in words, for people, what else.
+  std::vector<std::string> tensors_left_out = {}, left_out = {};
 
   /// Returns the entry of this name, or null.
   const GgufEntry* Find(std::string_view name) const;

@@ -53,7 +53,8 @@ inline BertSizes ReadBertSizes(const JsonFields& fields) {
   return sizes;
 }
 
-// Files of the architectures "bert", of which RoBERTa's lack the rows of its padding, and "jina-bert-v2".
+// Files of the architectures "bert", of which RoBERTa's lack the rows of its padding, and "jina-bert-v2", of which
+// those for code normalise queries.
 inline BertSizes ReadGgufBertSizes(const JsonFields& fields, const GgufTensorFacts& facts) {
   BertSizes sizes = {.model_dim = fields.Size("embedding_length"),
                      .vocab_size = facts.vocab_size,
@@ -78,6 +79,7 @@ inline DescribedModel ReadBertGguf(const JsonFields& fields, const GgufTensorFac
 inline DescribedModel ReadJinaBertGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
   BertSizes sizes = ReadGgufBertSizes(fields, facts);
   sizes.alibi = true;
+  sizes.query_norms = facts.has_query_norm;
   return {BertFamily::kModelType, BertSpec(sizes)};
 }
 

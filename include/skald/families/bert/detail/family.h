@@ -100,6 +100,7 @@ inline constexpr Renaming kDistilBertNames[] = {{"embedding_norm.", "embeddings.
 inline constexpr Renaming kBertGgufNames[] = {{"position_embedding.", "position_embd."},
                                               {"type_embedding.", "token_types."},
                                               {"post_attention_layernorm.", "attn_output_norm."},
+                                              {"second_attention_layernorm.", "attn_norm_2."},
                                               {"post_feedforward_layernorm.", "layer_output_norm."}};
 
 // Heads of pre-training and of tasks.
@@ -189,7 +190,7 @@ constexpr GgufArchitecture BertArchitecture(std::string_view name, decltype(Gguf
 inline constexpr GgufArchitecture kBertArchitectures[] = {
     BertArchitecture("bert", ReadOneGguf<ReadBertGguf>),
     BertArchitecture("jina-bert-v2", ReadOneGguf<ReadJinaBertGguf>),
-    {.name = "jina-bert-v3", .read = ReadOneGguf<ReadJinaEmbeddingsGguf>}};
+    BertArchitecture("jina-bert-v3", ReadOneGguf<ReadJinaEmbeddingsGguf>)};
 
 struct BertRow {
   static constexpr FamilyRow kRow = {

@@ -9,6 +9,8 @@
 #include "skald/families/eurobert/eurobert.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {
 
@@ -23,14 +25,24 @@ inline TextModel ReadEuroBert(const JsonFields& fields) {
   return a;
 }
 
+inline DescribedModel ReadEuroBertGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  fields.Expect("attention.causal", false);
+  const ShortForm a = ReadGgufModel(fields, EuroBertRules(), facts);
+  return {a.model_type, Expand(a)};
+}
+
 inline constexpr PassedFields kEuroBertPassedJson[] = {{"of a head for classes", "", "classifier_pooling"}};
 
 inline constexpr ModelType kEuroBertTypes[] = {{.name = EuroBertFamily::kModelType, .read = ReadEuroBert}};
+
+inline constexpr GgufArchitecture kEuroBertArchitectures[] = {
+    {.name = "eurobert", .read = ReadOneGguf<ReadEuroBertGguf>, .is_written = true}};
 
 struct EuroBertRow {
   static constexpr FamilyRow kRow = {.name = "EuroBERT (encoder)",
                                      .special = "Llama whose attention sees both ways",
                                      .model_types = kEuroBertTypes,
+                                     .architectures = kEuroBertArchitectures,
                                      .passed_json = kEuroBertPassedJson};
   using Published = ConfigTypes<>;
 };

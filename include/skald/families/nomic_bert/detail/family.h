@@ -5,17 +5,26 @@
 #ifndef SKALD_FAMILIES_NOMIC_BERT_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_NOMIC_BERT_DETAIL_FAMILY_H_
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
 
 #include "skald/families/bert/detail/bert.h"
 #include "skald/families/nomic_bert/nomic_bert.h"
 #include "skald/families/readers/detail/change_draft.h"
+#include "skald/families/readers/detail/change_layers.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/families/readers/detail/tell_gguf.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/model_spec.h"
 #include "skald/weights/files/tensor_names.h"
+#include "skald/weights/writing/gguf_draft.h"
 
 namespace skald::internal {
 
@@ -118,6 +127,30 @@ inline DescribedModel ReadNomicBertMoeGguf(const JsonFields& fields, const GgufT
   return {NomicBertFamily::kModelType, NomicBertSpec(sizes)};
 }
 
+// Every so many layers one has experts, from the second on; files do not say how wide these are.
+inline void TellNomicExperts(const ModelSpec& spec, nlohmann::json& fields) {
+  TellEncoder(spec, fields);
+  const ExpertLayers layers(spec);
+  const uint32_t all = static_cast<uint32_t>(NumLayers(spec));
+  fields["moe_every_n_layers"] = layers.numbers.size() < 2 ? std::max(all, 2u) : layers.step();
+  fields.erase("expert_feed_forward_length");
+}
+
+inline ModelSpec WithoutExpertsBias(ModelSpec spec) {
+  ChangeLayers<MixtureOfExperts>(spec, [](MixtureOfExperts& experts) { experts.sum_bias = false; });
+  return spec;
+}
+
+// llama.cpp's converter leaves that bias out too.
+inline void ChangeNomicExperts(const ModelSpec& spec, GgufDraft& draft) {
+  ChangeEncoder(spec, draft);
+  const size_t before = draft.tensors.size();
+  std::erase_if(draft.tensors, [](const DraftTensor& tensor) { return tensor.name.ends_with(".mlp.experts.bias"); });
+  if (draft.tensors.size() == before) return;
+  draft.left_out.emplace_back(
+      "the bias of what experts give together: llama.cpp has no place for it, so the file's embeddings are others");
+}
+
 inline constexpr Renaming kNomicBertNames[] = {
     {"embedding_norm.", "emb_ln."},
     {"type_embedding.", "embeddings.token_type_embeddings."},
@@ -159,14 +192,19 @@ inline constexpr PassedFields kNomicBertPassedJson[] = {
 
 inline constexpr ModelType kNomicBertTypes[] = {{.name = NomicBertFamily::kModelType, .read = ReadOne<ReadNomicBert>}};
 
-inline constexpr GgufArchitecture kNomicBertArchitectures[] = {
-    {.name = "nomic-bert",
-     .read = ReadOneGguf<ReadNomicBertGguf>,
-     .is_written = true,
-     .tell = TellEncoder,
-     .written_names = kEncoderGgufNames,
-     .change_draft = ChangeEncoder},
-    {.name = "nomic-bert-moe", .read = ReadOneGguf<ReadNomicBertMoeGguf>}};
+inline constexpr GgufArchitecture kNomicBertArchitectures[] = {{.name = "nomic-bert",
+                                                                .read = ReadOneGguf<ReadNomicBertGguf>,
+                                                                .is_written = true,
+                                                                .tell = TellEncoder,
+                                                                .written_names = kEncoderGgufNames,
+                                                                .change_draft = ChangeEncoder},
+                                                               {.name = "nomic-bert-moe",
+                                                                .read = ReadOneGguf<ReadNomicBertMoeGguf>,
+                                                                .is_written = true,
+                                                                .tell = TellNomicExperts,
+                                                                .written_names = kEncoderGgufNames,
+                                                                .as_written = WithoutExpertsBias,
+                                                                .change_draft = ChangeNomicExperts}};
 
 struct NomicBertRow {
   static constexpr FamilyRow kRow = {.name = "Nomic Embed (encoder)",

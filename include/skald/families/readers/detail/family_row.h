@@ -59,7 +59,8 @@ struct GgufArchitecture {
   std::span<const std::string_view> written_for = {};  ///< model_types of other families
   /// Names within a layer, where files of it have others than kGgufNames.
   std::span<const Renaming> written_names = {};
-  /// Returns the model that files of it describe, where converters make another one that computes the same.
+  /// Returns the model that files of it describe, where converters make another one that computes the same, or one
+  /// without what files have no place for, which `change_draft` tells.
   ModelSpec (*as_written)(ModelSpec) = nullptr;
   /// Changes the draft of a model to that of its file: shapes of tensors where others are expected than layers have,
   /// the order of rows and their numbers where as_written changes the model.

@@ -22,6 +22,7 @@ inline constexpr Renaming kJoinedGgufNames[] = {
 
 // Norms of the stream after layers, as llama.cpp calls them in encoders.
 inline constexpr Renaming kEncoderGgufNames[] = {{"post_attention_layernorm.", "attn_output_norm."},
+                                                 {"second_attention_layernorm.", "attn_norm_2."},
                                                  {"post_feedforward_layernorm.", "layer_output_norm."}};
 
 // Returns the numbers of the layers with experts, at least one, and the experts of the first.

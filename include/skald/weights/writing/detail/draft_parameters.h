@@ -118,12 +118,13 @@ class ParameterDrafter {
     }
   }
 
-  Result<std::vector<DraftTensor>> Finish() {
+  Result<DraftedParameters> Finish() {
     finder_->CheckAllUsed();
     if (!finder_->status()) return Failure(finder_->status().error());
-    std::vector<DraftTensor> tensors;
-    for (Stack& stack : stacks_) tensors.push_back(Draft(std::move(stack)));
-    return tensors;
+    DraftedParameters drafted;
+    for (Stack& stack : stacks_) drafted.tensors.push_back(Draft(std::move(stack)));
+    for (const TensorView* const tensor : finder_->LeftOut()) drafted.left_out.emplace_back(tensor->name);
+    return drafted;
   }
 
  private:
@@ -268,11 +269,11 @@ class ParameterDrafter {
 
 }  // namespace internal
 
-SKALD_INLINE Result<std::vector<DraftTensor>> DraftParameters(std::shared_ptr<const Checkpoint> checkpoint,
-                                                              const ParameterList& list, const TensorNames& source,
-                                                              const TensorNames& target, bool with_unused) {
+SKALD_INLINE Result<DraftedParameters> DraftParameters(std::shared_ptr<const Checkpoint> checkpoint,
+                                                       const ParameterList& list, const TensorNames& source,
+                                                       const TensorNames& target, bool with_unused) {
   const std::string shown = PathText(checkpoint->path());
-  return NoThrow(shown, [&]() -> Result<std::vector<DraftTensor>> {
+  return NoThrow(shown, [&]() -> Result<DraftedParameters> {
     internal::ParameterDrafter drafter(std::move(checkpoint), source, target);
     for (const Parameter& parameter : list.parameters()) drafter.Add(parameter);
     for (const auto& [name, original] : list.copies()) drafter.AllowCopy(name, original);
