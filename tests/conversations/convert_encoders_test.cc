@@ -18,6 +18,7 @@
 #include "skald/open/convert_model.h"
 #include "skald/open/model_info.h"
 #include "skald/open/open_encoder.h"
+#include "skald/open/pack_model.h"
 #include "skald/tokenizers/gguf_entries.h"
 #include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/files/checkpoint.h"
@@ -134,27 +135,48 @@ TEST_CASE("prompts, the longest text and what is done with embeddings are kept")
   CHECK(facts->prompts.size() == 2);
   CHECK_FALSE(facts->normalises);
   CHECK(facts->leaves_out_prompt);
+  for (const auto& from : {source, file}) {
+    const auto packed = folder.path() / ("packed" + from.filename().string());
+    REQUIRE(PackModel(*IdentifyModel(from), {.dtype = DType::kF32}, packed));
+    CheckSameFacts(source, packed);
+    CHECK(ReadEncoderFacts(*IdentifyModel(packed))->longest_text == 17);
+  }
+  const auto refused = PackModel(*IdentifyModel(GoldenPath("encoders/bert_reranker")), {}, folder.path() / "refused");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("rerankers and encoders with dense layers cannot be packed") != std::string::npos);
 }
 
-TEST_CASE("heads for tokens are kept") {
+// The embedding of a text's ids, and its weights of tokens.
+HybridEmbeddings EmbeddingsOf(const std::filesystem::path& path) {
+  const auto encoder = OpenEncoder(path, {.weight_type = DType::kF32, .has_text = false});
+  REQUIRE_MESSAGE(encoder, encoder.error().message);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  const TextIds text = {.tokens = {std::begin(kPrompt), std::end(kPrompt)}};
+  auto found = encoder->EmbedHybridIds({&text, 1}, workspace);
+  REQUIRE_MESSAGE(found, found.error().message);
+  return *std::move(found);
+}
+
+TEST_CASE("heads for tokens are kept, in packed files too") {
   const TemporaryFolder folder;
   const auto source = GoldenPath("encoders/bge_m3"), file = folder.path() / "model.gguf";
   REQUIRE(Convert(source, file));
-  std::vector<HybridEmbeddings> embeddings;
-  for (const auto& path : {source, file}) {
-    const auto encoder = OpenEncoder(path, {.weight_type = DType::kF32, .has_text = false});
-    REQUIRE_MESSAGE(encoder, encoder.error().message);
-    Workspace workspace = *CreateWorkspace({.threads = 1});
-    const TextIds text = {.tokens = {std::begin(kPrompt), std::end(kPrompt)}};
-    auto found = encoder->EmbedHybridIds({&text, 1}, workspace);
-    REQUIRE_MESSAGE(found, found.error().message);
-    embeddings.push_back(*std::move(found));
+  const HybridEmbeddings expected = EmbeddingsOf(source);
+  REQUIRE(expected.sparse.size() == 1);
+  REQUIRE(expected.tokens[0].size() > 0);
+  std::vector<std::filesystem::path> others = {file};
+  for (const auto& from : {source, file}) {
+    others.push_back(folder.path() / ("packed" + std::to_string(others.size())));
+    const auto packed = PackModel(*IdentifyModel(from), {.dtype = DType::kF32}, others.back());
+    REQUIRE_MESSAGE(packed, packed.error().message);
   }
-  REQUIRE(embeddings[0].sparse.size() == 1);
-  CHECK(embeddings[0].sparse[0].weights == embeddings[1].sparse[0].weights);
-  REQUIRE(embeddings[0].tokens[0].size() > 0);
-  CHECK(std::ranges::equal(embeddings[0].tokens[0], embeddings[1].tokens[0]));
-  CHECK(std::ranges::equal(embeddings[0].dense[0], embeddings[1].dense[0]));
+  for (const auto& path : others) {
+    CAPTURE(path.filename().string());
+    const HybridEmbeddings found = EmbeddingsOf(path);
+    CHECK(found.sparse[0].weights == expected.sparse[0].weights);
+    CHECK(std::ranges::equal(found.tokens[0], expected.tokens[0]));
+    CHECK(std::ranges::equal(found.dense[0], expected.dense[0]));
+  }
 }
 
 // Writes a folder's tensors again, with zeros in those whose names end so.

@@ -15,7 +15,8 @@ namespace skald {
 
 /// Loads the weights of the model as `options` say, and writes them to the packed file `output` with the tokenizer and
 /// the small files that go with them. A model with a tokenizer of a kind that Skald does not read is packed without it,
-/// and runs on token ids. Errors: those of LoadWeights, WritePackedFile and of the files.
+/// and runs on token ids. Errors: those of LoadWeights, WritePackedFile and of the files; kUnsupported for rerankers
+/// and encoders with dense layers.
 Result<void> PackModel(const ModelInfo& info, const LoadOptions& options, const std::filesystem::path& output);
 
 }  // namespace skald

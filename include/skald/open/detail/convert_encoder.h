@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/numbers/numeric.h"
 #include "skald/base/text/message.h"
 #include "skald/layers/model_spec.h"
 #include "skald/open/detail/encoder_texts.h"
@@ -31,7 +30,6 @@
 #include "skald/open/model_file.h"
 #include "skald/open/model_text.h"
 #include "skald/weights/files/checkpoint.h"
-#include "skald/weights/packing/pack.h"
 #include "skald/weights/writing/gguf_draft.h"
 #include "skald/weights/writing/mixture.h"
 
@@ -144,18 +142,6 @@ inline void AddPooling(std::string_view architecture, const EncoderFacts& facts,
       Concat({"the pooling '", NameOf(facts.pooling), "' for llama.cpp, which will give the rows of tokens"}));
 }
 
-inline Result<void> AddTokenHead(const ModelInfo& info, std::string_view name, GgufDraft& draft) {
-  SKALD_ASSIGN(const auto file, LinearFile::Find(info, name));
-  if (!file) return {};
-  for (const TensorView& tensor : file->checkpoint().tensors()) {
-    std::vector<float> values;
-    AppendFloats(tensor.bytes.data(), *tensor.dtype, tensor.bytes.size() / SizeOf(*tensor.dtype), values);
-    const std::string_view part = tensor.name.substr(tensor.name.find('.'));
-    draft.Set(GgufNumbers(Concat({kHeadEntry, name, part}), values));
-  }
-  return {};
-}
-
 // Adds facts and heads that llama.cpp has no names for.
 inline Result<void> AddOwnMetadata(const ModelInfo& info, const EncoderFacts& facts, GgufDraft& draft) {
   for (const auto& [name, fact] : kOwnFlags) draft.Set(GgufTruth(name, facts.*fact));
@@ -163,23 +149,12 @@ inline Result<void> AddOwnMetadata(const ModelInfo& info, const EncoderFacts& fa
     draft.Set(GgufText(Concat({kFileEntry, kLongestTextFile}),
                        Concat({"{\"max_seq_length\": ", std::to_string(facts.longest_text), "}"})));
   }
-  SKALD_TRY(AddTokenHead(info, kSparseHead, draft));
-  SKALD_TRY(AddTokenHead(info, kTokenHead, draft));
+  SKALD_TRY(VisitTokenHeads(
+      info, [&](const std::string& name, const std::vector<float>& values) { draft.Set(GgufNumbers(name, values)); }));
   std::string tasks;
   for (const std::string& task : facts.tasks) tasks += Concat({tasks.empty() ? "" : ", ", task});
   if (!tasks.empty()) draft.left_out.push_back(Concat({"adapters for tasks (", tasks, ")"}));
   return {};
-}
-
-// Returns the facts of a model that is for embeddings or ranking: as decoders are where sentence-transformers' files
-// say so, or a reranker's model card.
-inline Result<std::optional<EncoderFacts>> EncoderIn(const ModelInfo& info) {
-  SKALD_ASSIGN(const bool is_reranker, IsQwen3Reranker(info));
-  if (!is_reranker && !SeesBothWays(info.spec) && !ReadModelFile(info.model, "modules.json")) {
-    return std::optional<EncoderFacts>();
-  }
-  SKALD_ASSIGN(auto facts, ReadEncoderFacts(info));
-  return std::optional(std::move(facts));
 }
 
 inline Result<void> AddEncoder(const ModelInfo& info, std::string_view architecture, const EncoderFacts& facts,

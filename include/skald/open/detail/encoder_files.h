@@ -56,23 +56,25 @@ Result<bool> ReadFields(const ModelInfo& info, const std::string& name, Read rea
   return Fail(error->code, Concat({PathText(info.model.path()), ": ", name, ": ", error->message}));
 }
 
+inline constexpr std::pair<std::string_view, Pooling> kModulePoolings[] = {
+    {"cls", Pooling::kFirst},
+    {"max", Pooling::kMax},
+    {"mean", Pooling::kMean},
+    {"lasttoken", Pooling::kLast},
+    {"weightedmean", Pooling::kWeighted},
+    {"mean_sqrt_len_tokens", Pooling::kMeanRoot}};
+
 inline void ReadPooling(const JsonFields& fields, EncoderFacts& facts) {
   constexpr std::pair<const char*, Pooling> kFlags[] = {
       {"pooling_mode_cls_token", Pooling::kFirst},  {"pooling_mode_max_tokens", Pooling::kMax},
       {"pooling_mode_mean_tokens", Pooling::kMean}, {"pooling_mode_mean_sqrt_len_tokens", Pooling::kMeanRoot},
       {"pooling_mode_lasttoken", Pooling::kLast},   {"pooling_mode_weightedmean_tokens", Pooling::kWeighted}};
-  constexpr std::pair<std::string_view, Pooling> kNames[] = {{"cls", Pooling::kFirst},
-                                                             {"max", Pooling::kMax},
-                                                             {"mean", Pooling::kMean},
-                                                             {"lasttoken", Pooling::kLast},
-                                                             {"weightedmean", Pooling::kWeighted},
-                                                             {"mean_sqrt_len_tokens", Pooling::kMeanRoot}};
   facts.pooling = Pooling::kMean;
   facts.leaves_out_prompt = !fields.Flag("include_prompt", true);
   const nlohmann::json* const mode = fields.Find("pooling_mode");
   if (mode != nullptr) {
-    const auto found = std::ranges::find_if(kNames, [&](const auto& one) { return *mode == one.first; });
-    if (found == std::end(kNames)) return fields.Unsupported("pooling_mode", *mode, "one mode");
+    const auto found = std::ranges::find_if(kModulePoolings, [&](const auto& one) { return *mode == one.first; });
+    if (found == std::end(kModulePoolings)) return fields.Unsupported("pooling_mode", *mode, "one mode");
     facts.pooling = found->second;
     return;
   }
@@ -305,9 +307,15 @@ inline void ReadTasks(const JsonFields& fields, EncoderFacts& facts) {
   }
 }
 
-// Of a folder. Without a modules.json, encoders are pooled as sentence-transformers does it then.
+// Of a folder, or a packed file, which has such files. Without a modules.json, encoders are pooled as
+// sentence-transformers does it then.
 inline Result<void> ReadFolderFacts(const ModelInfo& info, EncoderFacts& facts) {
   SKALD_ASSIGN(const bool has_modules, ReadModules(info, facts));
+  if (!has_modules && facts.kind == EncoderKind::kEncoder && info.model.packed() != nullptr) {
+    return Fail(ErrorCode::kUnsupported, Concat({PathText(info.model.path()),
+                                                 ": does not say how rows become an embedding, as encoders packed by "
+                                                 "older versions of Skald: pack the model again"}));
+  }
   if (!has_modules && facts.kind == EncoderKind::kEncoder) SKALD_TRY(ReadReranker(info, facts));
   if (!has_modules && facts.kind == EncoderKind::kDecoder) {
     facts.pooling = Pooling::kLast;
@@ -349,6 +357,25 @@ SKALD_INLINE Result<EncoderFacts> ReadEncoderFacts(const ModelInfo& info) {
     return facts;
   });
 }
+
+namespace internal {
+
+// Returns the facts of a model that is for embeddings or ranking: as decoders are where sentence-transformers' files
+// say so, a reranker's model card, or a GGUF file's pooling.
+inline Result<std::optional<EncoderFacts>> EncoderIn(const ModelInfo& info) {
+  SKALD_ASSIGN(bool is_one, IsQwen3Reranker(info));
+  is_one |= SeesBothWays(info.spec) || ReadModelFile(info.model, "modules.json").has_value();
+  if (info.model.gguf() != nullptr) {
+    const GgufMetadata& metadata = info.model.gguf()->metadata();
+    const auto* const architecture = metadata.Get<std::string>("general.architecture");
+    is_one |= architecture != nullptr && metadata.Number(Concat({*architecture, ".pooling_type"})).has_value();
+  }
+  if (!is_one) return std::optional<EncoderFacts>();
+  SKALD_ASSIGN(auto facts, ReadEncoderFacts(info));
+  return std::optional(std::move(facts));
+}
+
+}  // namespace internal
 
 }  // namespace skald
 

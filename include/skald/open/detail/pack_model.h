@@ -16,6 +16,7 @@
 #include "skald/families/spec_json.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
+#include "skald/open/detail/pack_encoder.h"
 #include "skald/open/model_file.h"
 #include "skald/tokenizers/tokenizer.h"
 #include "skald/tokenizers/tokenizer_file.h"
@@ -59,6 +60,9 @@ SKALD_INLINE Result<void> PackModel(const ModelInfo& info, const LoadOptions& op
     PackedOrigin origin{info.name, Fingerprint(info.spec), options.dtype, source, {}};
     origin.attachments.emplace_back(kSpecAttachment, std::move(spec));
     SKALD_TRY(internal::AttachFiles(info.model, origin));
+    if (auto attached = internal::AttachEncoder(info, origin); !attached) {
+      return Annotate(PathText(info.model.path()), attached);
+    }
     SKALD_ASSIGN(const auto weights, LoadWeights(info.model, info.spec, info.name, options));
     return WritePackedFile(output, ParametersOf(weights), origin);
   });

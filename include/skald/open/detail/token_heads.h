@@ -14,6 +14,7 @@
 #include <deque>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -32,6 +33,9 @@
 #include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/files/torch_file.h"
+#include "skald/weights/opened/opened_model.h"
+#include "skald/weights/packed_files/packed_file.h"
+#include "skald/weights/packing/pack.h"
 
 namespace skald::internal {
 
@@ -41,10 +45,10 @@ inline constexpr std::string_view kSparseHead = "sparse_linear", kTokenHead = "c
 /// A linear layer beside a model, whose tensors are called "linear.weight" and "linear.bias".
 class LinearFile {
  public:
-  // Opens it if it is there: as a file of torch.save or safetensors, or in the metadata of a GGUF file. Errors name the
+  // Opens it if it is there: as a file of torch.save or safetensors, or within the model's own file. Errors name the
   // file and the tensor.
   static Result<std::optional<LinearFile>> Find(const ModelInfo& info, std::string_view name) {
-    if (info.model.gguf() != nullptr) return InMetadata(info, name);
+    if (info.model.is_whole()) return Within(info, name);
     const std::filesystem::path folder = info.model.folder();
     const auto torch = folder / Concat({name, ".pt"}), plain = folder / Concat({name, ".safetensors"});
     std::error_code ignored;
@@ -87,38 +91,65 @@ class LinearFile {
     return std::optional<LinearFile>(std::move(file));
   }
 
-  // As skald convert writes it. Refers to the file of the model.
-  static Result<std::optional<LinearFile>> InMetadata(const ModelInfo& info, std::string_view name) {
+  // Within the model's own file, as Skald writes it. Refers to that file.
+  static Result<std::optional<LinearFile>> Within(const ModelInfo& info, std::string_view name) {
     const auto width = static_cast<uint64_t>(info.spec.model_dim);
     LinearFile file(std::nullopt, std::nullopt);
     std::vector<TensorView> named;
     for (const char* const part : {"weight", "bias"}) {
       const std::string entry = Concat({kHeadEntry, name, ".", part});
-      const GgufArray* const array = info.model.gguf()->metadata().Array(entry);
-      if (array == nullptr) continue;
+      SKALD_ASSIGN(const auto numbers, NumbersIn(info.model, entry));
+      if (!numbers) continue;
+      const uint64_t size = numbers->size() / sizeof(float);
       const bool is_matrix = std::string_view(part) == "weight";
-      if (array->type() != GgufValueType::kFloat32 || (is_matrix && array->size() % width != 0)) {
-        return Fail(ErrorCode::kInvalidArgument,
-                    Concat({PathText(info.model.path()), ": ", entry, ": expected rows of ", std::to_string(width),
-                            " F32 numbers"}));
-      }
-      file.shapes_.push_back({array->size()});
-      if (is_matrix) file.shapes_.back() = {array->size() / width, width};
+      file.shapes_.push_back({size});
+      if (is_matrix && size % width == 0) file.shapes_.back() = {size / width, width};
       TensorView& tensor = named.emplace_back();
       tensor.name = is_matrix ? "linear.weight" : "linear.bias";
       tensor.dtype_name = "F32", tensor.dtype = DType::kF32;
-      tensor.shape = file.shapes_.back(), tensor.bytes = array->bytes();
+      tensor.shape = file.shapes_.back(), tensor.bytes = *numbers;
     }
     if (named.empty()) return std::optional<LinearFile>();
     file.named_.emplace(info.model.path(), std::move(named));
     return std::optional<LinearFile>(std::move(file));
   }
 
+  // F32 numbers in the metadata of a GGUF file, or attached to a packed file.
+  static Result<std::optional<std::span<const std::byte>>> NumbersIn(const OpenedModel& model,
+                                                                     const std::string& name) {
+    using Numbers = std::optional<std::span<const std::byte>>;
+    if (model.gguf() == nullptr) {
+      const auto content = model.packed()->Attachment(name);
+      if (content) return Numbers(std::as_bytes(std::span(*content)));
+      if (content.error().code == ErrorCode::kNotFound) return Numbers();
+      return Failure(content.error());
+    }
+    const GgufArray* const array = model.gguf()->metadata().Array(name);
+    if (array == nullptr) return Numbers();
+    if (array->type() == GgufValueType::kFloat32) return Numbers(array->bytes());
+    return Fail(ErrorCode::kInvalidArgument, Concat({PathText(model.path()), ": ", name, ": expected F32 numbers"}));
+  }
+
   std::optional<TorchFile> torch_;  // or
   std::optional<Checkpoint> plain_;
-  std::deque<std::vector<uint64_t>> shapes_ = {};  // of tensors in metadata; they stay where they are
+  std::deque<std::vector<uint64_t>> shapes_ = {};  // of tensors within; they stay where they are
   std::optional<Checkpoint> named_ = {};           // points into it
 };
+
+// Calls visit(name, numbers) with each tensor of such a head, under the name that it has within the model's own file.
+template <class Visit>
+Result<void> VisitTokenHeads(const ModelInfo& info, Visit visit) {
+  for (const std::string_view name : {kSparseHead, kTokenHead}) {
+    SKALD_ASSIGN(const auto file, LinearFile::Find(info, name));
+    if (!file) continue;
+    for (const TensorView& tensor : file->checkpoint().tensors()) {
+      std::vector<float> values;
+      AppendFloats(tensor.bytes.data(), *tensor.dtype, tensor.bytes.size() / SizeOf(*tensor.dtype), values);
+      visit(Concat({kHeadEntry, name, tensor.name.substr(tensor.name.find('.'))}), values);
+    }
+  }
+  return {};
+}
 
 // Reads what there is of such heads into the facts.
 inline Result<void> ReadTokenHeads(const ModelInfo& info, EncoderFacts& facts) {
