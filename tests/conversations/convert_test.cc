@@ -217,6 +217,32 @@ TEST_CASE("the publisher's advice is kept") {
   CHECK(gguf->metadata().Number("general.sampling.top_k") == 7.0);
 }
 
+TEST_CASE("a tokenizer that the file cannot say is told") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "model";
+  std::filesystem::create_directory(source);
+  for (const char* const name :
+       {"examples/demo_model/config.json", "examples/demo_model/model.safetensors",
+        "tests/text/data/byte_level/tokenizer.json", "tests/text/data/byte_level/tokenizer_config.json"}) {
+    std::filesystem::copy(RepositoryPath(name), source);
+  }
+  const auto left_out = [&] {
+    const auto info = IdentifyModel(source);
+    const auto draft = DraftOfModel(*info);
+    REQUIRE_MESSAGE(draft, draft.error().message);
+    return draft->left_out;
+  };
+  CHECK(left_out().empty());
+  std::ifstream file(source / "tokenizer.json");
+  nlohmann::json changed = nlohmann::json::parse(file);
+  file.close();
+  nlohmann::json& around = changed["post_processor"]["single"];
+  around.insert(around.begin(), nlohmann::json(around.front()));  // two tokens before every text
+  WriteFile(source / "tokenizer.json", changed.dump());
+  REQUIRE(left_out().size() == 1);
+  CHECK(left_out()[0].starts_with("the folder's tokenizer as it is: of the text '' it makes 2 tokens"));
+}
+
 TEST_CASE("the demo model keeps its tokenizer") {
   const std::filesystem::path source = std::filesystem::path(SKALD_REPOSITORY) / "examples/demo_model";
   const TemporaryFolder folder;

@@ -9,11 +9,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
@@ -29,7 +32,10 @@
 #include "skald/open/model_file.h"
 #include "skald/templates/published.h"
 #include "skald/tokenizers/gguf_entries.h"
+#include "skald/tokenizers/tokenizer.h"
 #include "skald/tokenizers/tokenizer_file.h"
+#include "skald/weights/files/gguf_cursor.h"
+#include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/writing/draft_parameters.h"
 #include "skald/weights/writing/gguf_draft.h"
 
@@ -50,6 +56,43 @@ inline Result<void> AddTemplate(const OpenedModel& model, GgufDraft& draft) {
   return {};
 }
 
+// Returns the tokenizer that a file with these entries will have.
+inline Result<Tokenizer> TokenizerOf(const std::vector<GgufEntry>& entries) {
+  std::string image;
+  const auto put = [&image](const auto& value) { image.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+  for (const GgufEntry& entry : entries) {
+    put(uint64_t{entry.name.size()});
+    image += entry.name;
+    put(entry.type);
+    image += entry.bytes;
+  }
+  GgufCursor cursor(std::as_bytes(std::span(image)));
+  return Tokenizer::Load(ReadGgufMetadata(cursor, entries.size()));
+}
+
+// Tells where the file's tokenizer makes other ids than the folder's of texts that tokenizers differ in: files say only
+// of the first and the last token whether they go around texts, say.
+inline Result<void> CompareTokenizers(const std::filesystem::path& folder, const std::vector<GgufEntry>& entries,
+                                      GgufDraft& draft) {
+  constexpr std::string_view kTexts[] = {"",
+                                         "Hello, world",
+                                         "  two  spaces\n\n\ttab ",
+                                         "It's 2026: 3.14159 and 1,000,000 don't",
+                                         "na\xC3\xAFve e\xCC\x81t\xC3\xA9 \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x98\x80",
+                                         "def f(x):\n    return x ** 2\n"};
+  SKALD_ASSIGN(const auto expected, Tokenizer::Load(folder));
+  SKALD_ASSIGN(const auto found, TokenizerOf(entries));
+  for (const std::string_view text : kTexts) {
+    SKALD_ASSIGN(const auto before, expected.Encode(text, ParseSpecial::kYes, AddSpecial::kYes));
+    SKALD_ASSIGN(const auto after, found.Encode(text, ParseSpecial::kYes, AddSpecial::kYes));
+    if (before == after) continue;
+    draft.left_out.push_back(Concat({"the folder's tokenizer as it is: of the text ", QuotedName(text), " it makes ",
+                                     std::to_string(before.size()), " tokens, and the file's other ones"}));
+    return {};
+  }
+  return {};
+}
+
 // A model without a tokenizer runs on token ids, which its file says.
 inline Result<void> AddTokenizer(const ModelInfo& info, GgufDraft& draft) {
   if (const auto file = TokenizerFileIn(info.model.folder()); !file && file.error().code == ErrorCode::kNotFound) {
@@ -57,6 +100,7 @@ inline Result<void> AddTokenizer(const ModelInfo& info, GgufDraft& draft) {
     return {};
   }
   SKALD_ASSIGN(auto entries, GgufTokenizerEntries(info.model.folder(), static_cast<size_t>(info.spec.vocab_size)));
+  SKALD_TRY(CompareTokenizers(info.model.folder(), entries, draft));
   std::ranges::move(entries, std::back_inserter(draft.entries));
   return {};
 }
