@@ -107,6 +107,15 @@ TEST_CASE("files that cannot have the bits of a folder are near it") {
   }
 }
 
+TEST_CASE("of two architectures that compute the same, the model's own is written") {
+  const auto info = IdentifyModel(GoldenPath("qwen3_5_moe"));
+  const auto draft = DraftOfModel(*info);
+  REQUIRE_MESSAGE(draft, draft.error().message);
+  const GgufEntry* const architecture = draft->Find("general.architecture");
+  REQUIRE(architecture != nullptr);
+  CHECK(architecture->bytes.ends_with("qwen35moe"));
+}
+
 TEST_CASE("models of the sizes that llama.cpp takes for granted are written, which the golden ones are not") {
   const TemporaryFolder folder;
   const std::pair<const char*, nlohmann::json> models[] = {

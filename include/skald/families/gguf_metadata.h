@@ -21,8 +21,9 @@ namespace skald {
 
 /// The metadata of a GGUF file of a model, and the names of its tensors.
 struct GgufDescription {
-  std::string architecture;          ///< its "general.architecture"
-  std::vector<GgufEntry> entries;    ///< that one, and those whose names begin with it
+  std::string architecture;        ///< its "general.architecture"
+  std::string model_type;          ///< of the family that its reader will find; another one's if that computes the same
+  std::vector<GgufEntry> entries;  ///< that one, and those whose names begin with it
   std::vector<Renaming> renamings;   ///< those of `names`
   TensorNames names;                 ///< of the tensors; valid as long as this
   std::vector<DraftTensor> tensors;  ///< that hold what no entry can say: divisors of RoPE's frequencies

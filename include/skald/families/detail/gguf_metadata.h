@@ -86,14 +86,14 @@ inline GgufEntry EntryOf(const std::string& name, const nlohmann::json& value) {
   return GgufTruths(name, truths);
 }
 
-// Returns why the metadata do not describe this very model, or nothing if they do.
-inline std::optional<std::string> WhyNotDescribed(const nlohmann::json& metadata, const GgufTensorFacts& facts,
-                                                  ModelSpec expected) {
-  const auto models = ParseConfigGguf(metadata, facts);
-  if (!models) return models.error().message;
+// Returns the model_type under which the metadata describe this very model, or why they do not.
+inline Result<std::string> ModelTypeRead(const nlohmann::json& metadata, const GgufTensorFacts& facts,
+                                         ModelSpec expected) {
+  SKALD_ASSIGN(const auto models, ParseConfigGguf(metadata, facts));
+  const DescribedModel& likeliest = models.front();  // which is what a file without a Config is
   ChangeLayers<Attention>(expected, [](Attention& one) { one.rope.base = Rounded(one.rope.base); });
-  if (models->front().spec == expected) return std::nullopt;  // the likeliest is what a file without a Config is
-  return "they would be read as another model";
+  if (likeliest.spec == expected) return std::string(likeliest.model_type);
+  return Fail(ErrorCode::kUnsupported, "they would be read as another model");
 }
 
 // An architecture, and the family that it is of.
@@ -136,7 +136,7 @@ inline GgufDescription DescriptionOf(const nlohmann::json& metadata, const Writt
   const GgufArchitecture& architecture = *written.architecture;
   const TensorNames& own = NamesFor(written);
   const std::span<const Renaming> common = own.renamings.empty() ? kCommonGguf.renamings : own.renamings;
-  GgufDescription description{std::string(architecture.name), {}, {}, own, {}};
+  GgufDescription description{std::string(architecture.name), {}, {}, {}, own, {}};
   std::vector<Renaming>& renamings = description.renamings;
   renamings.assign(architecture.written_names.begin(), architecture.written_names.end());
   renamings.insert(renamings.end(), common.begin(), common.end());
@@ -167,9 +167,13 @@ inline Result<GgufDescription> DescribeAs(const WrittenArchitecture& written, ui
       WriteWindows(expected, pattern, base, all);
       if (architecture.tell != nullptr) architecture.tell(expected, all);
       for (const auto& [name, value] : all.items()) metadata[Concat({architecture.name, ".", name})] = value;
-      const auto wrong = WhyNotDescribed(metadata, FactsForGguf(expected, rope), expected);
-      if (!wrong) return DescriptionOf(metadata, written, rope, spec);
-      if (why.empty()) why = *wrong;
+      auto read = ModelTypeRead(metadata, FactsForGguf(expected, rope), expected);
+      if (read) {
+        GgufDescription description = DescriptionOf(metadata, written, rope, spec);
+        description.model_type = *std::move(read);
+        return description;
+      }
+      if (why.empty()) why = read.error().message;
     }
   }
   return Fail(ErrorCode::kUnsupported, Concat({"as ", architecture.name, ": ", why}));
@@ -188,11 +192,14 @@ SKALD_INLINE Result<GgufDescription> DescribeForGguf(const ModelSpec& spec, std:
                           ") cannot be written as GGUF files: llama.cpp has no architecture for them"}));
     }
     std::string why;
+    std::optional<GgufDescription> other;  // that computes the same
     for (const internal::WrittenArchitecture& written : architectures) {
       auto described = internal::DescribeAs(written, context, spec);
-      if (described) return described;
-      why = described.error().message;
+      if (described && described->model_type == model_type) return described;
+      if (described && !other) other = *std::move(described);
+      if (!described) why = described.error().message;
     }
+    if (other) return *std::move(other);
     return Fail(ErrorCode::kUnsupported,
                 Concat({"models like this one (", model_type, ") cannot be written as GGUF files yet: ", why}));
   });
