@@ -123,19 +123,22 @@ struct Idle {
   std::string_view configs, field, why;
 };
 constexpr Idle kIdle[] = {
-    {"qwen3-30b-a3b", "intermediate_size", "all layers have experts"},
+    {"qwen3-30b-a3b qwen1.5-moe-a2.7b qwen2-57b-a14b mistral-small-4", "intermediate_size", "all layers have experts"},
     {"gemma-4-26b-a4b gemma-4-31b", "use_double_wide_mlp",
      "of layers that share keys and values, of which there are none"},
     {"granite-4.0-h-350m", "rope_theta", "its attention has no positions"},
     {"lfm2-1.2b lfm2-350m lfm2-700m", "block_ff_dim", "is rounded to a multiple"},
     {"llama-4-scout", "intermediate_size_mlp", "all layers have experts"},
-    {"llama-4-scout", "interleave_moe_layer_step", "moe_layers says which layers have experts"},
-    {"llama-4-scout", "attn_temperature_tuning", "each number but 0 is true"},
+    {"llama-4-scout llama-4-maverick", "interleave_moe_layer_step", "moe_layers says which layers have experts"},
+    {"llama-4-scout llama-4-maverick", "attn_temperature_tuning", "each number but 0 is true"},
     {"llama-4-scout", "rope_scaling.original_max_position_embeddings", "no frequency is so near to the step"},
     {"qwen2.5-0.5b qwen2.5-1.5b", "use_sliding_window",
      "of the layers from max_window_layers on, which is beyond the last"},
     {"qwen3-0.6b qwen3-4b qwen3-30b-a3b", "use_sliding_window", "the window is null"},
     {"smallthinker-4b", "sliding_window_size", "no layer has a window"},
+    {"internlm2.5-1.8b internlm2.5-7b internlm2.5-20b", "rope_scaling.factor", "counts in longer texts alone"},
+    {"afm-4.5b", "rope_scaling.mscale", "counts beside mscale_all_dim alone"},
+    {"ernie-4.5-21b-a3b ernie-4.5-300b-a47b", "moe_layer_end_index", "is the last layer; there is none after it"},
 };
 
 TEST_CASE("Each value of a published config.json counts, or stands in the list") {

@@ -5,7 +5,7 @@
 usage: make_quantised.py FOLDER [CASE...]      all cases below where none is named
 
 Needs the packages transformers 5.24.0, torch 2.15.0, compressed-tensors 0.20.0, bitsandbytes 0.50.2, mlx and mlx-cpu
-0.32.4, nvidia-modelopt 0.47.0, autoawq 0.2.9, auto-gptq 0.7.1 and auto-round 0.16.1 of the Python index; of the last
+0.32.4, nvidia-modelopt 0.47.0 with accelerate 1.15.0, autoawq 0.2.9, auto-gptq 0.7.1 and auto-round 0.16.1 of the Python index; of the last
 three only the files that pack. transformers computes the logits in float32, of weights that the library's own code has
 made floats again. A method is a class of quantisers/, with "config", that gives for a module's name and weight the
 tensors of the folder and the weight that they mean.
@@ -27,7 +27,7 @@ from quantisers.compressed import CompressedTensors, MixedTensors
 from quantisers.float8 import FbgemmExperts, Fp8, StackedFp8
 from quantisers.gptq import AutoRound, DynamicGptq, Gptq
 from quantisers.mlx_groups import Mlx
-from quantisers.model_opt import ModelOpt
+from quantisers.model_opt import ModelOpt, ModelOptExport
 
 VOCABULARY, PROMPT = 64, 10
 SIZES = dict(vocab_size=VOCABULARY, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
@@ -87,6 +87,13 @@ CASES = {
     "modelopt_mixed": ("qwen3", lambda: ModelOpt([("self_attn.o_proj", "FP8_PER_CHANNEL_PER_TOKEN"),
                                                   ("self_attn", "NVFP4"), ("down_proj", "MXFP8"),
                                                   ("mlp", "FP8_PB_WO")])),
+    "modelopt_w4a16_awq": ("llama", lambda: ModelOptExport("INT4_AWQ_CFG")),
+    "modelopt_w4a8_awq": ("llama", lambda: ModelOptExport("W4A8_AWQ_BETA_CFG", own_file=True)),
+    "modelopt_nvfp4_awq": ("llama", lambda: ModelOptExport("NVFP4_AWQ_LITE_CFG")),
+    "modelopt_w4a8_nvfp4": ("llama", lambda: ModelOptExport("W4A8_NVFP4_FP8_CFG")),
+    "modelopt_mxfp4": ("llama", lambda: ModelOptExport("MXFP4_DEFAULT_CFG")),
+    "modelopt_w8a8_sq": ("llama", lambda: ModelOptExport("INT8_SMOOTHQUANT_CFG")),
+    "modelopt_experts": ("qwen3_moe", lambda: ModelOptExport("NVFP4_DEFAULT_CFG")),
     "mlx_experts": ("qwen3_moe", lambda: Mlx(4)),
     "mlx_6bit": ("qwen3", lambda: Mlx(6, {"model.layers.1.mlp.up_proj": {"group_size": 64, "bits": 8},
                                           "model.layers.0.mlp.up_proj": False})),
@@ -95,10 +102,12 @@ CASES = {
 
 def model_of(family, method):
     sizes = {"qwen3_moe": EXPERTS, "bitnet": TERNARY, "llama4_text": CHUNKED}.get(family, SIZES)
-    if family == "qwen3_moe" and isinstance(method, Mlx):
+    if family == "qwen3_moe" and isinstance(method, (Mlx, ModelOptExport)):
         sizes = dict(sizes, moe_intermediate_size=64)  # whole groups
     if isinstance(method, ModelOpt) and len(method.kinds) > 1:
         sizes = dict(sizes, intermediate_size=160)  # two blocks
+    if isinstance(method, ModelOptExport):
+        sizes = dict(sizes, hidden_size=128, intermediate_size=128, head_dim=32, num_hidden_layers=1)  # whole groups
     if isinstance(method, AwqFast):
         sizes = dict(sizes, intermediate_size=128)  # multiples of 64
     config = transformers.AutoConfig.for_model(family, **sizes)
@@ -110,7 +119,8 @@ def model_of(family, method):
             noise = torch.randn(values.shape, generator=generator)
             scale = 1.5 / values.shape[-1] ** 0.5 if values.dim() > 1 else 0.2
             values.copy_(1.0 + 0.2 * noise if values.dim() == 1 else noise * (1.0 if "embed" in name else scale))
-            values.copy_(values.bfloat16().float())
+            if not hasattr(method, "export"):  # in which numbers half-way between two codes become either
+                values.copy_(values.bfloat16().float())
     return model
 
 
@@ -166,6 +176,11 @@ def record(folder, case):
     model = model_of(family, method)
     into = folder / case
     into.mkdir(parents=True, exist_ok=True)
+    prompt = torch.randint(3, VOCABULARY, (1, PROMPT), generator=torch.Generator().manual_seed(3))
+    if hasattr(method, "export"):
+        with torch.no_grad():
+            save_file({"input_ids": prompt, "logits": method.export(model, into, prompt)}, into / "golden.safetensors")
+        return
     save_file(quantised(model, method), into / "model.safetensors")
     config = json.loads(model.config.to_json_string())
     if getattr(method, "own_file", False):
@@ -173,7 +188,6 @@ def record(folder, case):
     else:
         config["quantization" if isinstance(method, Mlx) else "quantization_config"] = method.config
     (into / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    prompt = torch.randint(3, VOCABULARY, (1, PROMPT), generator=torch.Generator().manual_seed(3))
     with torch.no_grad():
         logits = model(input_ids=prompt, use_cache=False).logits
     save_file({"input_ids": prompt, "logits": logits}, into / "golden.safetensors")

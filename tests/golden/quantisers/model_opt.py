@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA's Model Optimizer."""
+import json
+
 import torch
 
 
@@ -50,3 +52,54 @@ class ModelOpt:
         from modelopt.torch.quantization.qtensor import MXFP8QTensor
         packed, scale = MXFP8QTensor.quantize(weight.clone())
         return dict(weight=packed._quantized_data, weight_scale=scale), packed.dequantize(torch.float32, scale=scale)
+
+
+def rounded_blocks(quantizer, values):
+    """Fake quantisation of blocks, by the classes that also pack them: its own kernels need a GPU."""
+    from modelopt.torch.quantization.qtensor import MXFP4QTensor, NVFP4QTensor
+    size, is_mx = quantizer.block_sizes[-1], quantizer.block_sizes["scale_bits"] == (8, 0)
+    if is_mx:
+        packed, scale = MXFP4QTensor.quantize(values.clone(), size)
+        return packed.dequantize(values.dtype, scale=scale, block_sizes={-1: size})
+    factor = quantizer._get_amax(values).float().squeeze() / (448.0 if size == 32 else 6.0 * 448.0)  # 32: of W4A8
+    packed, scale, factor = NVFP4QTensor.quantize(values.clone(), size, None, factor)
+    return packed.dequantize(values.dtype, scale=scale, double_scale=factor, block_sizes={-1: size})
+
+
+class ModelOptExport:
+    """A folder as its exporter writes it, by the name of a configuration. `own_file`: as ModelOpt above."""
+
+    def __init__(self, name, own_file=False):
+        self.name, self.own_file = name, own_file
+
+    def export(self, model, into, prompt):
+        """Writes the folder; returns the logits of the model whose weights alone are rounded."""
+        import modelopt.torch.quantization as quantization
+        from modelopt.torch.export import export_hf_checkpoint
+        from modelopt.torch.export.unified_export_hf import requantize_resmooth_fused_llm_layers
+        from modelopt.torch.quantization.nn import TensorQuantizer
+        fake = TensorQuantizer._fake_quantize
+        TensorQuantizer._fake_quantize = lambda quantizer, values: (
+            rounded_blocks if (quantizer.block_sizes or {}).get("type") == "dynamic" else fake)(quantizer, values)
+        texts = torch.randint(3, model.config.vocab_size, (4, 16), generator=torch.Generator().manual_seed(5))
+        model.config.architectures = [type(model).__name__]
+        model = quantization.quantize(model, getattr(quantization, self.name),
+                                      lambda calibrated: [calibrated(input_ids=text[None]) for text in texts])
+        requantize_resmooth_fused_llm_layers(model)  # as the exporter begins
+        inputs = [module for name, module in model.named_modules()
+                  if name.endswith("input_quantizer") and module.is_enabled]
+        for quantizer in inputs:
+            quantizer.disable()  # what multiplies columns stays
+        logits = model(input_ids=prompt, use_cache=False).logits
+        for quantizer in inputs:
+            quantizer.enable()
+        export_hf_checkpoint(model, export_dir=into)
+        TensorQuantizer._fake_quantize = fake
+        (into / "generation_config.json").unlink()
+        if self.own_file:
+            config = json.loads((into / "config.json").read_text())
+            del config["quantization_config"]
+            (into / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+        else:
+            (into / "hf_quant_config.json").unlink()
+        return logits

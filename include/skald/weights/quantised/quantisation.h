@@ -34,7 +34,7 @@ enum class QuantisationMethod {
   kBitsAndBytes,       ///< nf4, fp4 and eight bits
   kBitNet,             ///< transformers' bitnet: weights of -1, 0 and 1
   kMlx,                ///< mlx_lm
-  kModelOpt,           ///< NVIDIA's Model Optimizer: FP8, NVFP4
+  kModelOpt,           ///< NVIDIA's Model Optimizer: FP8, NVFP4, MXFP4, AWQ, whole numbers
 };
 
 /// The facts in config.json. Which modules are quantised, and which are not, their tensors say.

@@ -25,7 +25,7 @@ inline FamilyRules HunyuanDenseRules() {
   return {.implied = ShortFormOf<HunyuanDenseFamily>(),
           .kv_heads_given = false,
           .reads_attention_bias = true,
-          .reads_ntk_alpha = true};
+          .dynamic_rope = DynamicRope::kOtherBase};
 }
 
 inline FamilyRules HunyuanMoeRules() {
@@ -88,6 +88,8 @@ inline constexpr PassedFields kHunyuanPassedJson[] = {
     {"counts where layers share keys and values, and is refused with them", "", "cla_share_factor"},
     {"the size of heads, which head_dim says", "", "attention_head_dim"},
     {"norms are RMSNorms", "", "norm_type", "rms"},
+    {"the head gives logits of tokens", "", "add_classification_head", false},
+    {"queries and keys have positions", "", "use_rotary_pos_emb", true},
     {"a feed-forward layer beside the experts", "hunyuan_v1_moe", "use_mixed_mlp_moe", true},
     {"the weights of the chosen experts add up to 1", "hunyuan_v1_moe", "norm_topk_prob", true},
     {"experts are in no groups", "hunyuan_v1_moe", "group_limited_greedy n_group topk_group", false},

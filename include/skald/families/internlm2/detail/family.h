@@ -14,7 +14,9 @@
 
 namespace skald::internal {
 
-inline FamilyRules InternLm2Rules() { return {.implied = ShortFormOf<InternLm2Family>(), .kv_heads_given = false}; }
+inline FamilyRules InternLm2Rules() {
+  return {.implied = ShortFormOf<InternLm2Family>(), .kv_heads_given = false, .dynamic_rope = DynamicRope::kPlain};
+}
 
 inline TextModel ReadInternLm2(const JsonFields& fields) {
   ShortForm a = ReadTransformer(fields, InternLm2Rules());

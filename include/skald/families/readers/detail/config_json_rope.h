@@ -22,11 +22,18 @@
 
 namespace skald::internal {
 
+// The meaning of the type "dynamic" in a family.
+enum class DynamicRope {
+  kRefused,
+  kOtherBase,  // with "alpha": another base, the same at every length
+  kPlain,      // with "factor": stretched in texts longer than max_position_embeddings alone, which is not done
+};
+
 // The fields of a RoPE outside of the object with its type.
 struct RopeContext {
   const JsonFields& fields;  // of the whole model
   int rotary_dim;
-  bool reads_ntk_alpha = false;  // the type "dynamic" with "alpha" is another base, the same at every length
+  DynamicRope dynamic = DynamicRope::kRefused;
 };
 
 // Reads the lists of factors and what else decides on a LongRoPE. Newer files have original_max_position_embeddings
@@ -94,8 +101,12 @@ inline RopeSpec ReadRope(const JsonFields& fields, const RopeContext& context, d
     ReadYarn(fields, context, rope);
     return rope;
   }
-  if (type == "dynamic" && context.reads_ntk_alpha) {
+  if (type == "dynamic" && context.dynamic == DynamicRope::kOtherBase) {
     rope.base = WithNtkAlpha(rope.base, fields.Positive("alpha"), context.rotary_dim);
+    return rope;
+  }
+  if (type == "dynamic" && context.dynamic == DynamicRope::kPlain) {
+    (void)fields.Positive("factor");
     return rope;
   }
   if (type == NameOf(RopeScaling::kLinear)) {
@@ -129,7 +140,7 @@ inline double ReadRotaryFactor(const JsonFields& fields, bool may_be_partial, do
 // all of it, in families with two RoPEs as one object for each of the layer types. `rotary_part` of each head is turned
 // where files do not say.
 inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& a, double rotary_part = 1.0,
-                      bool reads_ntk_alpha = false) {
+                      DynamicRope dynamic = DynamicRope::kRefused) {
   double rotary_factor = ReadRotaryFactor(fields, may_be_partial, rotary_part);
   const double base = fields.Positive("rope_theta", a.rope.base);
   std::optional<JsonFields> full = fields.Object("rope_scaling");
@@ -143,7 +154,7 @@ inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& 
     if (*rope) rotary_factor = ReadRotaryFactor(**rope, may_be_partial, rotary_factor);
   }
   a.rotary_dim = static_cast<int>(rotary_factor * a.head_dim);
-  const RopeContext context = {fields, a.rotary_dim, reads_ntk_alpha};
+  const RopeContext context = {fields, a.rotary_dim, dynamic};
   a.rope = full ? ReadRope(*full, context, base) : RopeSpec{.base = base};
   if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope_local_base_freq", a.sliding_rope->base);
   if (sliding) a.sliding_rope = ReadRope(*sliding, context, a.sliding_rope.value_or(a.rope).base);

@@ -54,7 +54,7 @@ struct FamilyRules {
   int nth_without_rope = 0;        // 0: all layers have one
   bool may_rotate_partly = false;  // whether RoPE may turn a part of each head
   double rotary_part = 1.0;        // that it turns where files do not say
-  bool reads_ntk_alpha = false;    // of RoPEs of type "dynamic" (RopeContext)
+  DynamicRope dynamic_rope = DynamicRope::kRefused;
   const char* norm_epsilon = "rms_norm_eps";
   double standard_epsilon = 0.0;  // where absent; 0: it must be there
   bool gelu_means_tanh = false;   // as Gemma's first files had it
@@ -117,7 +117,7 @@ inline Activation ReadActivation(const JsonFields& fields, Activation standard, 
   const char* name = newer ? "hidden_activation" : "hidden_act";
   const std::string value = fields.String(name, NameOf(standard));
   if (value == NameOf(Activation::kGeluErf) && !newer && gelu_means_tanh) return Activation::kGeluTanh;
-  if (value == "gelu_new") return Activation::kGeluTanh;
+  if (value == "gelu_new" || value == "gelu_fast") return Activation::kGeluTanh;
   for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, standard}) {
     if (value != NameOf(activation)) continue;
     if (newer && standard != Activation::kGeluTanh) fields.Expect("hidden_act", value);
@@ -187,7 +187,7 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
     fields.Expect("use_sliding_window", false);
     ReadLayersWithoutRope(fields, family.nth_without_rope, a);
   }
-  ReadRopes(fields, family.may_rotate_partly, a, family.rotary_part, family.reads_ntk_alpha);
+  ReadRopes(fields, family.may_rotate_partly, a, family.rotary_part, family.dynamic_rope);
   const auto epsilon = family.standard_epsilon > 0.0 ? std::optional(family.standard_epsilon) : std::nullopt;
   SetNormEpsilon(static_cast<float>(fields.Positive(family.norm_epsilon, epsilon)), a);
   a.activation = ReadActivation(fields, a.activation, family.gelu_means_tanh);

@@ -79,6 +79,9 @@ class GroupRows : public QuantisedRows {
   /// as many columns as they should, a type can represent the columns in the order of groups.
   void SetGroupsOfColumns(std::vector<uint32_t> groups) { groups_of_columns_ = std::move(groups); }
 
+  /// Multiplies columns by numbers [cols], which only floats represent; nothing: by none. Not with groups of columns.
+  void SetColumnFactors(std::vector<float> factors) { column_factors_ = std::move(factors); }
+
   /// Writes codes [count, cols] of rows.
   virtual void Codes(size_t first, size_t count, int16_t* codes) const = 0;
 
@@ -143,7 +146,8 @@ class GroupRows : public QuantisedRows {
     for (size_t k = 0; k < cols; ++k) {
       const ScaleAndZero& group = groups[groups_of_columns_.empty() ? k / group_ : groups_of_columns_[k]];
       const double product = static_cast<double>(group.scale) * (codes[k] - group.zero);
-      values[k] = static_cast<float>(product + static_cast<double>(group.offset));
+      const double factor = column_factors_.empty() ? 1.0 : static_cast<double>(column_factors_[k]);
+      values[k] = static_cast<float>((product + static_cast<double>(group.offset)) * factor);
     }
     WriteFloats(values.data(), cols, dtype, to);
   }
@@ -177,6 +181,7 @@ class GroupRows : public QuantisedRows {
   size_t group_;
   int shift_ = 0;  // Q8A's codes are those of the file less this, or less the group's zero
   std::vector<uint32_t> groups_of_columns_;
+  std::vector<float> column_factors_;
 };
 
 /// Rows whose columns choose their groups, with the columns in the order of groups.
@@ -215,6 +220,7 @@ inline std::vector<uint32_t> ColumnsByGroup(const std::vector<uint32_t>& groups,
 }
 
 inline void GroupRows::ChooseForm(int least, int most) {
+  if (!column_factors_.empty()) return;
   Facts facts = {least, most};
   std::vector<ScaleAndZero> groups(num_groups());
   for (size_t row = 0; row < shape[0]; ++row) {

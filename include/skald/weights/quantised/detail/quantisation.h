@@ -267,7 +267,8 @@ inline void ReadBitNet(const QuantisationFields& fields, Quantisation& quantisat
 inline void CheckModelOptKind(const QuantisationFields& fields) {
   const std::string kind = fields->String("quant_algo");
   constexpr std::string_view kKnown =
-      "FP8 FP8_PER_CHANNEL_PER_TOKEN FP8_PB_WO fp8_pb_wo MXFP8 NVFP4 W4A16_NVFP4 W4A8_NVFP4_FP8";
+      "FP8 FP8_PER_CHANNEL_PER_TOKEN FP8_PB_WO fp8_pb_wo MXFP8 NVFP4 NVFP4_AWQ W4A16_NVFP4 W4A8_NVFP4_FP8 mxfp4 "
+      "W4A8_MXFP4_FP8 W4A16_AWQ W4A8_AWQ W8A16 W8A8_SQ_PER_CHANNEL";
   if (!*fields.error() && !IsOneOf(kKnown, kind)) {
     fields->Unsupported("quant_algo", nlohmann::json(kind), std::string(kKnown) + " and MIXED_PRECISION");
   }
@@ -283,12 +284,14 @@ inline void ReadModelOpt(const QuantisationFields& fields, Quantisation& quantis
     QuantisationFields(*layers, fields.NameOf("quantized_layers"), fields.error())
         .ForEachObject([&](const std::string&, const QuantisationFields& layer) {
           CheckModelOptKind(layer);
-          layer.RefuseOthers("group_size", quantisation.name);
+          layer->Expect("has_zero_point", false);
+          layer.RefuseOthers("group_size pre_quant_scale", quantisation.name);
         });
   }
+  fields->Expect("has_zero_point", false);
   fields.RefuseOthers(
-      "quant_method producer config_groups ignore exclude_modules group_size weights input_activations "
-      "kv_cache_scheme kv_cache_quant_algo",
+      "quant_method producer config_groups ignore exclude_modules group_size pre_quant_scale weights "
+      "input_activations kv_cache_scheme kv_cache_quant_algo",
       quantisation.name);
 }
 

@@ -38,7 +38,7 @@ inline bool IsCodes(const TensorView& tensor, const Quantisation& quantisation) 
     case QuantisationMethod::kFp8:
       return IsFp8(tensor);
     case QuantisationMethod::kModelOpt:
-      return is(".weight", {"F8_E4M3", "U8"});
+      return is(".weight", {"F8_E4M3", "U8", "I8"});
     case QuantisationMethod::kCompressedTensors:
       return is(".weight", {"F8_E4M3", "I8"}) || is(".weight_packed", {});
     case QuantisationMethod::kAwq:
@@ -116,8 +116,8 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> WithQuantised(Checkpoint 
   for (const TensorView& tensor : tensors.all()) {
     // How the original rounds its cache.
     const auto ends = [&](std::string_view ending) { return tensor.name.ends_with(ending); };
-    const bool is_of_cache =
-        ends("_attn.k_scale") || ends("_attn.v_scale") || ends("k_proj.k_scale") || ends("v_proj.v_scale");
+    const bool is_of_cache = ends("_attn.k_scale") || ends("_attn.v_scale") || ends("k_proj.k_scale") ||
+                             ends("v_proj.v_scale") || ends("k_proj.k_bias") || ends("v_proj.v_bias");
     if (!tensors.IsPart(tensor) && !is_of_cache) plain.push_back(tensor);
   }
   all->plain = Checkpoint(all->stored.path(), std::move(plain));
