@@ -105,7 +105,8 @@ struct Server {
 
   int64_t shape;
   AnyModel model;
-  DraftHead head = shape == 2 ? RandomAssistantHead(model, 2).value() : RandomPredictionHead(model, 2).value();
+  DraftHead head =
+      shape == 2 ? RandomAssistantHead(model, 2, DType::kBF16, 2048).value() : RandomPredictionHead(model, 2).value();
   Workspace workspace = CreateWorkspace({.threads = 2}).value();
   Workspace head_workspace = CreateWorkspace({.threads = 2}).value();
 

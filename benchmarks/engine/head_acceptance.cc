@@ -28,9 +28,8 @@
 #include "skald/engine/engine.h"
 #include "skald/engine/speculation/cache_head_drafter.h"
 #include "skald/engine/speculation/head_drafter.h"
-#include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/draft_head.h"
-#include "skald/model/heads/eagle_head.h"
+#include "skald/model/heads/published_head.h"
 #include "skald/open/chat.h"
 #include "skald/open/open_model.h"
 
@@ -121,7 +120,7 @@ Result<Answer> Write(Engine& engine, Request request, uint32_t max_drafts) {
 
 Result<DraftHead> LoadHead(const std::string& path, const LanguageModel& model) {
   if (path == "mtp") return LoadPredictionHead(model.info.model, model.model);
-  return HasAssistantHead(path) ? LoadAssistantHead(path, model.model) : LoadEagleHead(path, model.model);
+  return LoadPublishedHead(path, model.model);
 }
 
 Result<void> Run(const std::string& model_path, const std::string& head_path, const std::string& prompts,

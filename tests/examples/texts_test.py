@@ -58,6 +58,7 @@ class Texts(TestCase):
         (with_head / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
         (with_head / "config.json").write_bytes((data / "glm4_moe" / "config.json").read_bytes())
         for model, options in ((with_head, ("--mtp",)), (data / "llama", ("--draft-model", data / "llama" / "eagle3")),
+                               (data / "llama", ("--draft-model", data / "llama" / "eagle3" / "model.safetensors")),
                                (data / "qwen3", ("--draft-model", data / "qwen3"))):
             for form in ((), ("--json",)):
                 for temperature in (0, 1):
@@ -67,6 +68,8 @@ class Texts(TestCase):
                     self.assertIn("guess", drafted.stderr.splitlines()[0])
                     self.assertRegex(drafted.stderr, r"\d+ of \d+ guesses right")
                     self.assertEqual(drafted.stdout, skald("generate", *plain).stdout)
+        self.assertIn("is a head of EAGLE-3, which guesses tokens for a model and is none: give it as --draft-model",
+                      skald("generate", "--model", data / "llama" / "eagle3", "--token-ids", "3").stderr)
         self.assertIn("no layers that predict further tokens",
                       skald("generate", "--model", data / "llama", "--token-ids", "3", "--mtp").stderr)
 

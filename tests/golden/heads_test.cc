@@ -4,6 +4,7 @@
 // of an independent program (make_heads.py), in f32.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -21,7 +22,10 @@
 #include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/draft_head.h"
 #include "skald/model/heads/eagle_head.h"
+#include "skald/model/heads/published_head.h"
 #include "skald/model/load_any.h"
+#include "skald/model/workspace.h"
+#include "skald/open/model_info.h"
 #include "skald/weights/opened/opened_model.h"
 #include "tests/support/check_error.h"
 #include "tests/support/check_head.h"
@@ -383,6 +387,55 @@ TEST_CASE("a head of EAGLE-3 for another model is refused") {
   const AnyModel model = *LoadAnyModel(GoldenPath("qwen3"));
   CheckError(LoadEagleHead(GoldenPath("llama/eagle3"), model), ErrorCode::kInvalidArgument, "a vocabulary of 272");
   CheckError(LoadEagleHead(GoldenPath("llama"), model), ErrorCode::kNotFound, "EAGLE-3");
+}
+
+TEST_CASE("a head that is published by itself is known by its folder and by the file in it, and is no model") {
+  const AnyModel llama = *LoadAnyModel(GoldenPath("llama")), gemma = *LoadAnyModel(GoldenPath("gemma4"));
+  const auto check = [](const std::string& folder, const AnyModel& model, const std::string& what) {
+    const std::filesystem::path file = GoldenPath(folder + "/model.safetensors");
+    for (const std::filesystem::path& path : {GoldenPath(folder), file}) {
+      CHECK(PublishedHeadAt(path) == what);
+      const auto head = LoadPublishedHead(path, model);
+      CHECK_MESSAGE(head, head.error().message);
+    }
+    CheckError(IdentifyModel(GoldenPath(folder)), ErrorCode::kInvalidArgument, "is " + what + ", which guesses tokens");
+  };
+  check("llama/eagle3", llama, "a head of EAGLE-3");
+  check("gemma4/assistant", gemma, "a drafter of Gemma 4");
+  const TemporaryFolder folder;
+  WriteAssistantFile(GoldenPath("gemma4/assistant"), folder.path() / "assistant.gguf");
+  CheckError(IdentifyModel(folder.path() / "assistant.gguf"), ErrorCode::kInvalidArgument, "is a drafter of Gemma 4");
+  CHECK(PublishedHeadAt(GoldenPath("llama")) == nullptr);
+  CheckError(LoadPublishedHead(GoldenPath("llama"), llama), ErrorCode::kNotFound, "expected a head of EAGLE-3 or");
+}
+
+// Of a head whose groups are not whole panels, and of one whose groups are.
+TEST_CASE("a drafter of Gemma 4 guesses from the tokens of its likeliest groups as if all had been multiplied") {
+  const AnyModel model = *LoadAnyModel(GoldenPath("gemma4"));
+  Workspace workspace = *CreateWorkspace({.threads = 2});
+  const auto vocab = static_cast<size_t>(model.spec().vocab_size);
+  for (const DType type : {DType::kF32, DType::kQ8_0}) {
+    for (size_t groups = 1; groups <= vocab / 2; ++groups) {
+      if (vocab % groups != 0) {
+        CheckError(RandomAssistantHead(model, 9, type, groups), ErrorCode::kInvalidArgument, "do not divide");
+        continue;
+      }
+      const DraftHead all = *RandomAssistantHead(model, 9, type), some = *RandomAssistantHead(model, 9, type, groups);
+      const auto dim = static_cast<size_t>(all.body().spec().model_dim);
+      std::vector<float> rows(2 * dim), expected, likely;
+      for (size_t i = 0; i < rows.size(); ++i) rows[i] = std::sin(static_cast<float>(i * i));
+      REQUIRE(all.Logits(rows, workspace, expected));
+      REQUIRE(some.Logits(rows, workspace, likely));
+      REQUIRE(likely.size() == 2 * vocab);
+      size_t finite = 0;
+      for (size_t i = 0; i < likely.size(); ++i) {
+        if (!std::isfinite(likely[i])) continue;
+        CHECK(likely[i] == expected[i]);
+        ++finite;
+      }
+      CHECK(finite == 2 * (vocab / groups) * std::max<size_t>(groups / 64, 1));
+    }
+  }
 }
 
 }  // namespace heads_test

@@ -14,9 +14,8 @@
 #include "skald/engine/speculation/cache_head_drafter.h"
 #include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/head_drafter.h"
-#include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/draft_head.h"
-#include "skald/model/heads/eagle_head.h"
+#include "skald/model/heads/published_head.h"
 #include "skald/model/workspace.h"
 #include "terminal/progress_bar.h"
 
@@ -82,9 +81,8 @@ Result<std::shared_ptr<Drafter>> LoadHeadFor(const Options& options, const Model
   const ProgressBar bar("loading " + std::string(OptionOf(options.draft)), options.show_progress);
   const LoadOptions load = LoadOptionsOf(options, info, bar);
   const std::filesystem::path& path = options.draft.model;
-  SKALD_ASSIGN(auto head, options.draft.mtp        ? LoadPredictionHead(info.model, model->model(), load)
-                          : HasAssistantHead(path) ? LoadAssistantHead(path, model->model(), load)
-                                                   : LoadEagleHead(path, model->model(), load));
+  SKALD_ASSIGN(auto head, options.draft.mtp ? LoadPredictionHead(info.model, model->model(), load)
+                                            : LoadPublishedHead(path, model->model(), load));
   runtime.cache_bytes /= NumLayers(info.spec);  // its part of the model's
   std::shared_ptr<BlockPool> pool;
   if (!head.reads_cache()) {
@@ -100,14 +98,13 @@ Result<std::shared_ptr<Drafter>> LoadHeadFor(const Options& options, const Model
 
 std::string DescribeDrafter(const DraftOptions& draft) {
   if (draft.mtp) return "the model's layers for further tokens guess tokens";
-  const char* const head = HasEagleHead(draft.model)       ? ", a head of EAGLE-3,"
-                           : HasAssistantHead(draft.model) ? ", a drafter of Gemma 4,"
-                                                           : "";
-  return draft.model.string() + head + " guesses tokens";
+  const char* const head = PublishedHeadAt(draft.model);
+  const std::string kind = head != nullptr ? ", " + std::string(head) + "," : "";
+  return draft.model.string() + kind + " guesses tokens";
 }
 
 bool DraftsWithModel(const DraftOptions& draft) {
-  return !draft.model.empty() && !HasEagleHead(draft.model) && !HasAssistantHead(draft.model);
+  return !draft.model.empty() && PublishedHeadAt(draft.model) == nullptr;
 }
 
 Options OptionsOfDraft(const Options& options) {

@@ -16,5 +16,6 @@
 #include "skald/model/heads/detail/assistant_head.h"
 #include "skald/model/heads/detail/draft_head.h"
 #include "skald/model/heads/detail/eagle_head.h"
+#include "skald/model/heads/detail/published_head.h"
 
 #endif  // SKALD_COMPILED_MODEL_H_

@@ -7,6 +7,7 @@
 #ifndef SKALD_MODEL_HEADS_ASSISTANT_HEAD_H_
 #define SKALD_MODEL_HEADS_ASSISTANT_HEAD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 
@@ -29,8 +30,11 @@ Result<DraftHead> LoadAssistantHead(const std::filesystem::path& path, const Any
                                     const LoadOptions& options = {});
 
 /// Returns a head of random weights, with a layer for each form of keys and values that the model keeps. Its guesses
-/// are no better than chance. Errors: kUnsupported for a model that keeps none that it could read.
-Result<DraftHead> RandomAssistantHead(const AnyModel& model, uint64_t seed, DType dtype = DType::kBF16);
+/// are no better than chance. With `groups`, the tokens are in so many, and one in 64 of them is guessed from
+/// (TokenGroups), as published heads of 2,048 have it. Errors: kUnsupported for a model that keeps none that it could
+/// read, kInvalidArgument for groups that do not divide the vocabulary.
+Result<DraftHead> RandomAssistantHead(const AnyModel& model, uint64_t seed, DType dtype = DType::kBF16,
+                                      size_t groups = 0);
 
 }  // namespace skald
 

@@ -19,6 +19,7 @@
 #include "skald/base/result.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
+#include "skald/layers/run/rows.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/layers/spec/norm.h"
 #include "skald/layers/standard_layers.h"
@@ -33,11 +34,11 @@ namespace skald {
 
 class Operations;  // layers/run/operations.h
 
-/// Tokens in groups of equal size, of which only the likeliest groups are guessed from. Move-only.
+/// Groups of equal size of the tokens of an output head, one group after the other. Only the likeliest groups are
+/// guessed from, and the others not multiplied. Move-only.
 struct TokenGroups {
-  Matrix centroids = {};            ///< [groups, model_dim], whose products with a row say how likely each group is
-  std::vector<int32_t> order = {};  ///< [vocab_size], the tokens of the first group, then those of the next
-  size_t most = 0;                  ///< groups that are guessed from
+  Matrix centroids = {};  ///< [groups, model_dim], whose products with a row say how likely each group is
+  size_t most = 0;        ///< groups that are guessed from
 };
 
 /// The parts of a head besides its layers. Move-only.
@@ -57,7 +58,7 @@ struct HeadParts {
   bool hidden_first = false;               ///< of the two, the hidden state comes before the embedding
   std::optional<Matrix> output = {};       ///< [ids, model_dim], the output head; absent: the model's
   std::vector<int32_t> ids = {};           ///< the tokens that it is for
-  std::optional<TokenGroups> groups = {};  ///< absent: any token may be guessed
+  std::optional<TokenGroups> groups = {};  ///< of `ids`; absent: any of them may be guessed
 };
 
 /// The parameters of a head. Move-only.
@@ -109,11 +110,12 @@ class DraftHead {
   void FuseHidden(std::span<const int32_t> tokens, std::span<const float> rows, From from, Operations& ops,
                   float* inputs) const;
 
-  /// Of all tokens, whatever group they are in.
-  Result<void> AllLogits(std::span<const float> rows, Workspace& workspace, std::vector<float>& logits) const;
+  /// Of the tokens of rows [begin, end) of the output head; `stream`, [rows, model_dim], is normalised.
+  void SomeLogits(size_t begin, size_t end, Rows stream, size_t rows, Workspace& workspace, Operations& ops,
+                  float* logits) const;
 
-  /// Leaves the likeliest groups of each row.
-  Result<void> KeepGroups(std::span<const float> rows, Workspace& workspace, std::span<float> logits) const;
+  /// Of the tokens of each row's likeliest groups.
+  void LikelyLogits(Rows stream, size_t rows, Workspace& workspace, Operations& ops, float* logits) const;
 
   const AnyModel* model_;
   HeadParts parts_;

@@ -6,8 +6,10 @@
 #ifndef SKALD_MODEL_HEADS_EAGLE_HEAD_H_
 #define SKALD_MODEL_HEADS_EAGLE_HEAD_H_
 
+#include <cstdint>
 #include <filesystem>
 
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/model/any_model.h"
 #include "skald/model/heads/draft_head.h"
@@ -27,6 +29,10 @@ bool HasEagleHead(const std::filesystem::path& path);
 /// fields or tensors that are not known, and for a model that ranks compute; else those of LoadWeights.
 Result<DraftHead> LoadEagleHead(const std::filesystem::path& path, const AnyModel& model,
                                 const LoadOptions& options = {});
+
+/// Returns a head of random weights, which reads the model's first rows, those in the middle and its last ones, and
+/// guesses among every second token. Its guesses are no better than chance.
+Result<DraftHead> RandomEagleHead(const AnyModel& model, uint64_t seed, DType dtype = DType::kBF16);
 
 }  // namespace skald
 

@@ -16,8 +16,10 @@
 #include "skald/base/inline.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/families/published.h"
+#include "skald/model/heads/published_head.h"
 #include "skald/model/load_any.h"
 #include "skald/open/model_file.h"
 #include "skald/weights/packed_files/packed_file.h"
@@ -56,7 +58,13 @@ SKALD_INLINE std::string NameAmong(std::span<const NamedSpec> known, const Descr
 
 SKALD_INLINE Result<ModelInfo> IdentifyModel(const OpenedModel& model, std::span<const NamedSpec> known) {
   return NoThrow(PathText(model.path()), [&]() -> Result<ModelInfo> {
-    SKALD_ASSIGN(auto described, DescribeModel(model));
+    auto whether_known = DescribeModel(model);
+    if (const char* const head = whether_known ? nullptr : PublishedHeadAt(model.path())) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  Concat({PathText(model.path()), ": is ", head,
+                          ", which guesses tokens for a model and is none: give it as --draft-model"}));
+    }
+    SKALD_ASSIGN(auto described, std::move(whether_known));
     nlohmann::json config;
     const internal::JsonGuard guard(config);
     const bool is_json = internal::ParseJson(ReadModelFile(model, "config.json").value_or(""), config).empty();

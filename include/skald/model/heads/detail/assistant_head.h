@@ -16,12 +16,15 @@
 #include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "skald/base/aligned_buffer.h"
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
@@ -34,13 +37,17 @@
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/cross_attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/detail/other_caches.h"
 #include "skald/model/heads/detail/assistant_config.h"
 #include "skald/model/heads/detail/head_loader.h"
+#include "skald/model/heads/detail/matrix_views.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_names.h"
+#include "skald/weights/packing/pack.h"
 #include "skald/weights/random_weights.h"
 
 namespace skald {
@@ -92,11 +99,31 @@ inline HeadWeights AssistantWeights(ModelSpec spec, const AnyModel& model, DType
   return weights;
 }
 
-inline ParameterList ProjectionsOf(HeadParts& parts, size_t dim, size_t width) {
+// The matrices around the layers, with the centroids of `groups` included.
+inline ParameterList AroundOf(HeadParts& parts, size_t dim, size_t width, size_t groups) {
   ParameterList list;
   list.AddMatrix(parts.projection, 2 * width, {{"pre_projection.weight", dim}});
   list.AddMatrix(parts.back, dim, {{"post_projection.weight", width}});
+  if (groups == 0) return list;
+  list.AddMatrix(parts.groups.emplace().centroids, dim, {{"masked_embedding.centroids.weight", groups}});
   return list;
+}
+
+// The matrix of a head's own whose rows are its tokens.
+inline Matrix& OutputOf(ModelWeights& body) { return body.head ? *body.head : body.embedding; }
+
+// Puts the rows of the output head, which are floats, in the order of `ids`, packed as `type`.
+inline void OrderOutput(HeadWeights& weights, std::vector<int32_t> ids, DType type, ThreadPool& pool) {
+  Matrix& own = OutputOf(weights.body);
+  MatMulScratch scratch;
+  const ExecutorRef executor(pool);
+  Operations ops(executor, scratch, WeightKernelsOf<AllWeights>());
+  AlignedBuffer<float> rows(ids.size() * own.cols);
+  ops.Embed(own, ids, 1.0f, {rows.data(), own.cols});
+  const PackSource source = {reinterpret_cast<const std::byte*>(rows.data()), DType::kF32, ids.size()};
+  weights.parts.output = PackMatrix({&source, 1}, own.cols, *FindType(WeightPackersOf<AllWeights>(), type), executor);
+  weights.parts.ids = std::move(ids);
+  own = ViewOf(*weights.parts.output);  // an embedding is looked up, but what it gives is not read
 }
 
 inline constexpr const char* kTokenOrder = "masked_embedding.token_ordering";
@@ -147,24 +174,34 @@ inline Result<DraftHead> LoadAssistant(const std::filesystem::path& path, const 
   const auto dim = static_cast<size_t>(spec->model_dim), vocab = static_cast<size_t>(spec->vocab_size);
   HeadWeights weights = AssistantWeights(*std::move(spec), model, options.dtype);
   HeadParts& parts = weights.parts;
-  ParameterList around = ProjectionsOf(parts, dim, static_cast<size_t>(config.model_dim));
+  std::vector<int32_t> order;
   if (config.groups > 0) {
     if (vocab % config.groups != 0 || config.chosen == 0 || config.chosen > config.groups) {
       return Fail(ErrorCode::kInvalidArgument,
                   "num_centroids and centroid_intermediate_top_k do not fit the vocabulary");
     }
-    TokenGroups& groups = parts.groups.emplace();
-    groups.most = config.chosen;
-    SKALD_ASSIGN(groups.order, OrderOf(checkpoint, vocab));
-    around.AddMatrix(groups.centroids, dim, {{"masked_embedding.centroids.weight", config.groups}});
+    SKALD_ASSIGN(order, OrderOf(checkpoint, vocab));
   }
+  const ParameterList around = AroundOf(parts, dim, static_cast<size_t>(config.model_dim), config.groups);
+  if (parts.groups) parts.groups->most = config.chosen;
   const TensorNames names = {.body = checkpoint.gguf() != nullptr ? "nextn." : "", .head = "lm_head."};
-  const ParameterList layers = ParametersOf(weights.body);
+  const ParameterList list = ParametersOf(weights.body);
+  std::vector<Parameter> layers = list.parameters();
+  for (Parameter& parameter : layers) {
+    auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+    const bool is_output = matrix != nullptr && matrix->target == &OutputOf(weights.body);
+    if (is_output && parts.groups) matrix->dtype = DType::kF32;  // packed when its rows are in order
+  }
   HeadLoader loader(checkpoint, options);
   SKALD_TRY(loader.Fill(names, around.parameters()));
-  SKALD_TRY(loader.Fill(TensorNamesOf(checkpoint), layers.parameters()));
+  SKALD_TRY(loader.Fill(TensorNamesOf(checkpoint), std::move(layers)));
   constexpr std::string_view kOrder[] = {kTokenOrder};  // read already
   SKALD_TRY(loader.CheckLeftOut(kOrder));
+  if (parts.groups) {
+    const FloatEnvironment plain(Denormals::kKept);
+    ThreadPool pool(options.threads);
+    OrderOutput(weights, std::move(order), options.dtype, pool);
+  }
   return DraftHead(model, std::move(weights), AssistantFunctions());
 }
 
@@ -220,16 +257,26 @@ SKALD_INLINE Result<DraftHead> LoadAssistantHead(const std::filesystem::path& pa
   });
 }
 
-SKALD_INLINE Result<DraftHead> RandomAssistantHead(const AnyModel& model, uint64_t seed, DType dtype) {
+SKALD_INLINE Result<DraftHead> RandomAssistantHead(const AnyModel& model, uint64_t seed, DType dtype, size_t groups) {
   return NoThrow("RandomAssistantHead", [&]() -> Result<DraftHead> {
     auto spec = internal::RandomAssistantSpec(model);
     if (!spec) return Fail(ErrorCode::kUnsupported, model.name() + ": keeps no keys and values that a head could read");
     const auto dim = static_cast<size_t>(spec->model_dim), width = static_cast<size_t>(model.spec().model_dim);
+    const auto vocab = static_cast<size_t>(spec->vocab_size);
+    if (groups > 0 && vocab % groups != 0) {
+      return Fail(ErrorCode::kInvalidArgument, "RandomAssistantHead: groups do not divide the vocabulary");
+    }
     HeadWeights weights = internal::AssistantWeights(*std::move(spec), model, dtype);
     const FloatEnvironment plain(Denormals::kKept);
     ThreadPool pool(1);
     FillWithRandom(ParametersOf(weights.body), seed, dtype, ExecutorRef(pool));
-    FillWithRandom(internal::ProjectionsOf(weights.parts, dim, width), seed + 1, dtype, ExecutorRef(pool));
+    FillWithRandom(internal::AroundOf(weights.parts, dim, width, groups), seed + 1, dtype, ExecutorRef(pool));
+    if (groups > 0) {
+      weights.parts.groups->most = std::max<size_t>(groups / 64, 1);
+      std::vector<int32_t> order(vocab);
+      std::iota(order.rbegin(), order.rend(), 0);
+      internal::OrderOutput(weights, std::move(order), dtype, pool);
+    }
     return DraftHead(model, std::move(weights), internal::AssistantFunctions());
   });
 }

@@ -20,6 +20,7 @@
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/base/text/message.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
@@ -28,6 +29,7 @@
 #include "skald/layers/run/operations.h"
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/standard_layers.h"
+#include "skald/model/heads/detail/matrix_views.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_names.h"
@@ -37,10 +39,6 @@
 namespace skald {
 
 namespace internal {
-
-inline Matrix ViewOf(const Matrix& matrix) {
-  return {matrix.rows, matrix.cols, matrix.dtype, MatrixBytes(matrix.data, nullptr)};
-}
 
 // How checkpoints name the parameters of a head besides those of its layers.
 struct HeadForm {
@@ -234,39 +232,6 @@ SKALD_INLINE void DraftHead::FuseHidden(std::span<const int32_t> tokens, std::sp
 
 SKALD_INLINE Result<void> DraftHead::Logits(std::span<const float> rows, Workspace& workspace,
                                             std::vector<float>& logits) const {
-  SKALD_TRY(AllLogits(rows, workspace, logits));
-  if (!parts_.groups) return {};
-  return KeepGroups(rows, workspace, logits);
-}
-
-SKALD_INLINE Result<void> DraftHead::KeepGroups(std::span<const float> rows, Workspace& workspace,
-                                                std::span<float> logits) const {
-  const TokenGroups& groups = *parts_.groups;
-  const auto dim = static_cast<size_t>(body_.spec().model_dim), vocab = groups.order.size();
-  const size_t count = rows.size() / dim, all = groups.centroids.rows, size = vocab / all;
-  return internal::WithOperations(workspace, [&](Operations& ops) {
-    AlignedBuffer<float> normed(rows.size()), likely(count * all);
-    ReserveMatMul(groups.centroids, count, workspace.activations.matmul);
-    std::ranges::copy(rows, normed.data());
-    const Rows stream = {normed.data(), dim};
-    body_.spec().final_norm.Run(body_.weights().final_norm, ops, stream, count, stream);
-    ops.MatMul(groups.centroids, stream, count, {}, {likely.data(), all});
-    std::vector<size_t> order(all);
-    for (size_t i = 0; i < count; ++i) {
-      const float* const of_row = likely.data() + i * all;
-      std::iota(order.begin(), order.end(), size_t{0});
-      std::ranges::stable_sort(order, [&](size_t a, size_t b) { return of_row[a] > of_row[b]; });
-      for (const size_t group : std::span(order).subspan(groups.most)) {
-        for (const int32_t id : std::span(groups.order).subspan(group * size, size)) {
-          logits[i * vocab + static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
-        }
-      }
-    }
-  });
-}
-
-SKALD_INLINE Result<void> DraftHead::AllLogits(std::span<const float> rows, Workspace& workspace,
-                                               std::vector<float>& logits) const {
   const auto vocab = static_cast<size_t>(model_->spec().vocab_size), dim = static_cast<size_t>(body_.spec().model_dim);
   const size_t count = rows.size() / dim;
   if (rows.size() % dim != 0) return internal::FailRows();
@@ -278,21 +243,50 @@ SKALD_INLINE Result<void> DraftHead::AllLogits(std::span<const float> rows, Work
       return {};
     });
   }
-  const Matrix& output = *parts_.output;
   return internal::WithOperations(workspace, [&](Operations& ops) {
-    AlignedBuffer<float> normed(count * dim), some(count * output.rows);
-    ReserveMatMul(output, count, workspace.activations.matmul);
+    AlignedBuffer<float> normed(rows.size());
     std::ranges::copy(rows, normed.data());
     const Rows stream = {normed.data(), dim};
     body_.spec().final_norm.Run(body_.weights().final_norm, ops, stream, count, stream);
-    ops.MatMul(output, stream, count, {}, {some.data(), output.rows});
     logits.assign(count * vocab, -std::numeric_limits<float>::infinity());
-    for (size_t i = 0; i < count; ++i) {
-      for (size_t id = 0; id < output.rows; ++id) {
-        logits[i * vocab + static_cast<size_t>(parts_.ids[id])] = some.data()[i * output.rows + id];
-      }
-    }
+    if (parts_.groups) return LikelyLogits(stream, count, workspace, ops, logits.data());
+    SomeLogits(0, parts_.output->rows, stream, count, workspace, ops, logits.data());
   });
+}
+
+SKALD_INLINE void DraftHead::SomeLogits(size_t begin, size_t end, Rows stream, size_t rows, Workspace& workspace,
+                                        Operations& ops, float* logits) const {
+  const auto vocab = static_cast<size_t>(model_->spec().vocab_size);
+  const size_t first = begin / kLanes * kLanes;  // of whole panels
+  const Matrix some = internal::RowsOf(*parts_.output, first, RoundUp(end, kLanes));
+  AlignedBuffer<float> values(rows * some.rows);
+  ReserveMatMul(some, rows, workspace.activations.matmul);
+  ops.MatMul(some, stream, rows, {}, {values.data(), some.rows});
+  for (size_t row = 0; row < rows; ++row) {
+    for (size_t at = begin; at < end; ++at) {
+      logits[row * vocab + static_cast<size_t>(parts_.ids[at])] = values.data()[row * some.rows + at - first];
+    }
+  }
+}
+
+SKALD_INLINE void DraftHead::LikelyLogits(Rows stream, size_t rows, Workspace& workspace, Operations& ops,
+                                          float* logits) const {
+  const TokenGroups& groups = *parts_.groups;
+  const size_t all = groups.centroids.rows, size = parts_.ids.size() / all;
+  AlignedBuffer<float> likely(rows * all);
+  ReserveMatMul(groups.centroids, rows, workspace.activations.matmul);
+  ops.MatMul(groups.centroids, stream, rows, {}, {likely.data(), all});
+  std::vector<size_t> order(all);
+  for (size_t row = 0; row < rows; ++row) {
+    const float* const of_row = likely.data() + row * all;
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return of_row[a] > of_row[b]; });
+    float* const own = logits + row * static_cast<size_t>(model_->spec().vocab_size);
+    for (const size_t group : std::span(order).first(groups.most)) {
+      SomeLogits(group * size, (group + 1) * size, {stream.data + row * stream.stride, stream.stride}, 1, workspace,
+                 ops, own);
+    }
+  }
 }
 
 SKALD_INLINE Result<DraftHead> LoadPredictionHead(const OpenedModel& opened, const AnyModel& model,

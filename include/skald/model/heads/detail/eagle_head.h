@@ -22,14 +22,21 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
+#include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/wide_attention.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/heads/detail/eagle_config.h"
 #include "skald/model/heads/detail/head_loader.h"
+#include "skald/model/heads/detail/matrix_views.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_names.h"
+#include "skald/weights/random_weights.h"
 
 namespace skald {
 
@@ -49,6 +56,12 @@ inline std::optional<ModelSpec> EagleSpec(const EagleConfig& config) {
   ModelSpec spec = layer;
   spec.blocks = {std::move(carries), std::move(attends), layer.blocks[1]};
   return spec;
+}
+
+inline std::vector<LayerFunction> EagleFunctions() {
+  std::vector<LayerFunction> functions = StandardLayers::Functions();
+  functions.push_back(LayerFunctionOf<WideAttention>());
+  return functions;
 }
 
 inline Result<std::vector<size_t>> PlacesOf(const EagleConfig& config, const ModelSpec& model) {
@@ -177,9 +190,7 @@ inline Result<DraftHead> LoadEagle(const std::filesystem::path& path, const AnyM
   SKALD_TRY(loader.Fill(names.layer, layer.parameters()));
   constexpr std::string_view kOthers[] = {"d2t", "t2d"};  // the first is read already, the second says no more
   SKALD_TRY(loader.CheckLeftOut(kOthers));
-  std::vector<LayerFunction> functions = StandardLayers::Functions();
-  functions.push_back(LayerFunctionOf<WideAttention>());
-  return DraftHead(model, std::move(weights), functions);
+  return DraftHead(model, std::move(weights), EagleFunctions());
 }
 
 }  // namespace internal
@@ -205,6 +216,32 @@ SKALD_INLINE Result<DraftHead> LoadEagleHead(const std::filesystem::path& path, 
     auto head = internal::LoadEagle(path, model, options);
     if (!head) return Annotate(name, head);
     return head;
+  });
+}
+
+SKALD_INLINE Result<DraftHead> RandomEagleHead(const AnyModel& model, uint64_t seed, DType dtype) {
+  return NoThrow("RandomEagleHead", [&]() -> Result<DraftHead> {
+    const ModelSpec& of = model.spec();
+    const auto dim = static_cast<size_t>(of.model_dim);
+    internal::EagleConfig config;
+    config.layer = {.model_dim = of.model_dim, .vocab_size = of.vocab_size, .tied_embeddings = of.tied_embeddings};
+    const Attention attention = {.heads = 4, .kv_heads = 2, .head_dim = 16, .rotary_dim = 16, .query_pre_scale = 16.0};
+    AddUsualLayer(config.layer, 0, RmsNorm(), attention, GatedFeedForward{.width = 2 * of.model_dim});
+    HeadWeights weights(*internal::EagleSpec(config), model);
+    HeadParts& parts = weights.parts;
+    weights.body.dtype = dtype;
+    parts.watches = {0, of.blocks.size() / 2, of.blocks.size()};
+    parts.entry = 1;
+    for (int32_t id = 0; id < of.vocab_size; id += 2) parts.ids.push_back(id);
+    ParameterList list;
+    list.AddMatrix(parts.projection, parts.watches.size() * dim, {{"fc.weight", dim}});
+    list.AddMatrix(parts.output.emplace(), dim, {{"lm_head.weight", parts.ids.size()}});
+    weights.body.spec.final_norm.ListParameters(weights.body.final_norm, "norm", dim, list);
+    ListBlocks(weights.body, list);
+    const FloatEnvironment plain(Denormals::kKept);
+    ThreadPool pool(1);
+    FillWithRandom(list, seed, dtype, ExecutorRef(pool));
+    return DraftHead(model, std::move(weights), internal::EagleFunctions());
   });
 }
 

@@ -19,8 +19,9 @@
 
 namespace skald::internal {
 
-// Null for a folder without one that can be read.
-inline nlohmann::json HeadJson(const std::filesystem::path& folder) {
+// Of a folder, or of the folder with a safetensors file. Null without one that can be read.
+inline nlohmann::json HeadJson(const std::filesystem::path& path) {
+  const auto folder = path.extension() == ".safetensors" ? path.parent_path() : path;
   const auto text = ReadSmallFile(folder / "config.json", kMaxConfigJson);
   nlohmann::json json;
   if (!text || !ParseJson(*text, json).empty()) return {};
