@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GGUF file of Gemma 3n that is damaged in one place: each value and each tensor removed, doubled, of another type or
-// shape. It is refused with a sentence, or gives the very same answer.
+// GGUF files that are damaged in one place: of Gemma 3n each value and each tensor removed, doubled, of another type or
+// shape, of every other family values removed and tensors damaged by turns. A file is refused with a sentence, or gives
+// the very same answer.
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -24,6 +27,8 @@
 #include "skald/open/model_info.h"
 #include "skald/weights/writing/gguf_writer.h"
 #include "skald/weights/writing/mixture.h"
+#include "tests/support/golden_folders.h"
+#include "tests/support/long_tests.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
 
@@ -120,6 +125,94 @@ TEST_CASE("a damaged file of Gemma 3n is refused, or gives the answer of the who
   CHECK(damages.tried > 300);
   // Formats have a base of their own for files that do not say it.
   CHECK(damages.other_answers == std::set<std::string>{base + " removed"});
+}
+
+// A name without the architecture and the numbers of layers and experts.
+std::string SortOf(std::string name, const std::string& architecture) {
+  if (name.starts_with(architecture + ".")) name.erase(0, architecture.size() + 1);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isdigit(c) != 0; }, '#');
+  return name;
+}
+
+void RemoveValues(const std::string& architecture, Damages& damages) {
+  for (size_t i = 0; i < damages.whole().entries.size(); ++i) {
+    const std::string& name = damages.whole().entries[i].name;
+    if (!name.starts_with(architecture + ".")) continue;
+    damages.Try(SortOf(name, architecture) + " removed", [i](GgufDraft& draft) {
+      draft.entries.erase(std::next(draft.entries.begin(), static_cast<std::ptrdiff_t>(i)));
+    });
+  }
+}
+
+// One tensor of each sort in one way, or in all of them.
+void DamageTensors(Damages& damages) {
+  std::set<std::string> done;
+  for (size_t i = 0; i < damages.whole().tensors.size(); ++i) {
+    const std::string sort = SortOf(damages.whole().tensors[i].name, "");
+    if (!done.insert(sort).second) continue;
+    const auto is_turn = [&](size_t way) { return LongTests() || i % 3 == way; };
+    if (is_turn(0)) {
+      damages.Try(sort + " removed", [i](GgufDraft& draft) {
+        draft.tensors.erase(std::next(draft.tensors.begin(), static_cast<std::ptrdiff_t>(i)));
+      });
+    }
+    if (is_turn(1)) {
+      damages.Try(sort + " of integers", [i](GgufDraft& draft) {
+        draft.tensors[i].type = draft.tensors[i].stored = FindGgufTypeByName("I32");
+      });
+    }
+    if (is_turn(2)) {
+      damages.Try(sort + " flat", [i](GgufDraft& draft) {
+        DraftTensor& tensor = draft.tensors[i];
+        tensor.shape = {tensor.rows() * tensor.cols() / 2, 2};
+      });
+    }
+  }
+}
+
+// Formats have values of their own for files that do not say these: they are of other models of the architecture.
+const std::set<std::string> kOptional = {
+    "attention.scale removed",
+    "attention.sliding_window removed",
+    "embedding_scale removed",
+    "expert_weights_norm removed",
+    "expert_weights_scale removed",
+    "final_logit_softcapping removed",
+    "logit_scale removed",
+    "residual_scale removed",
+    "rope.dimension_count removed",
+    "rope.freq_base removed",
+    "rope.scaling.attn_factor removed",
+    "rope.scaling.finetuned removed",
+    "rope.scaling.yarn_log_multiplier removed",
+    "rope_freqs.weight removed",
+    "ssm.dt_b_c_rms removed",
+};
+
+TEST_CASE("a damaged file of any family is refused, or gives the answer of the whole one") {
+  std::set<std::string> other_answers;
+  size_t families = 0;
+  for (const std::string& family : GoldenFolders()) {
+    CAPTURE(family);
+    const auto info = IdentifyModel(GoldenPath(family));
+    REQUIRE(info);
+    if (!DraftOfModel(*info)) continue;
+    Damages damages(family.c_str());
+    std::string architecture;
+    for (const auto& entry : damages.whole().entries) {
+      const size_t end = entry.name.find(".block_count");
+      if (end != std::string::npos) architecture = entry.name.substr(0, end);
+    }
+    RemoveValues(architecture, damages);
+    DamageTensors(damages);
+    for (const std::string& other : damages.other_answers) {
+      if (!kOptional.contains(other)) other_answers.insert(family + ": " + other);
+    }
+    ++families;
+  }
+  CHECK(families >= 65);
+  for (const std::string& other : other_answers) FAIL_CHECK(other);
 }
 
 }  // namespace damaged_gguf_test

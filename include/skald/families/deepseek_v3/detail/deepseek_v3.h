@@ -164,8 +164,11 @@ inline void ReadGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, Mix
   fields.Expect("expert_gating_func", experts.sigmoid ? kSigmoid : kSoftmax);
   const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
   experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
-  experts.groups = fields.Integer("expert_group_count", 1, read.experts, in_groups ? 8 : 1);
-  experts.chosen_groups = fields.Integer("expert_group_used_count", 1, experts.groups, in_groups ? 4 : 1);
+  constexpr const char *kGroups = "expert_group_count", *kChosenGroups = "expert_group_used_count";
+  experts.groups = fields.Integer(kGroups, 1, read.experts, in_groups ? 8 : 1);
+  const bool is_half_said = fields.Find(kGroups) != nullptr && fields.Find(kChosenGroups) == nullptr;
+  if (experts.groups > 1 && is_half_said) fields.Missing(kChosenGroups);
+  experts.chosen_groups = fields.Integer(kChosenGroups, 1, experts.groups, in_groups ? 4 : 1);
   experts.normalized = fields.Flag("expert_weights_norm", false);
   if (!experts.normalized) experts.sum_epsilon = 0.0f;
   experts.weight_scale = static_cast<float>(fields.Positive("expert_weights_scale", 1.0));
