@@ -79,6 +79,13 @@ TEST_CASE("ranks compute the reference checkpoint of every family as one process
   }
 }
 
+TEST_CASE("ranks compute as one process where inputs are gathered by columns, or rounded row by row") {
+  for (const char* const name : {"gptq_act_order", "bitnet"}) {
+    CAPTURE(name);
+    CheckRanks(GoldenPath("quantised") / name, DType::kBF16, SomeTokens());
+  }
+}
+
 TEST_CASE("ranks compute weights of every type as one process does") {
   std::vector<DType> types = kQuantisedTypes;
   types.push_back(DType::kF32);

@@ -130,6 +130,10 @@ TEST_CASE("parts of packed files are those of the checkpoint, where columns have
   CheckParts(GoldenPath("quantised/ct_act_order"), DType::kF32);
 }
 
+TEST_CASE("parts of packed files are those of the checkpoint, where inputs have a scale for each row") {
+  CheckParts(GoldenPath("quantised/bitnet"), DType::kF32);
+}
+
 SKALD_LAW("parts of packed files are those of the weights that were packed", small) {
   const TemporaryFolder folder;
   for (const DType type : AllTypes()) {

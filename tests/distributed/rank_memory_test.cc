@@ -13,6 +13,7 @@
 #include "doctest/doctest.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
+#include "skald/weights/opened/opened_model.h"
 #include "tests/distributed/led_ranks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/quantised_types.h"
@@ -34,7 +35,7 @@ SKALD_LAW("weights take on each rank what is told, whatever their type", small) 
       uint64_t replicated = 0;
       for (size_t rank = 0; rank < ranks; ++rank) {
         const RankShare share = {rank, ranks};
-        const auto told = MemoryOfRank(small.spec, MatrixTypes(small.spec, type), share, kRuntime, kTokens);
+        const auto told = MemoryOfRank(small.spec, MatricesOf(small.spec, type), share, kRuntime, kTokens);
         REQUIRE(told);
         CHECK(told->weights() == MemoryBytes(*RandomWeights(small.spec, 5, type, 1, share)));
         if (rank == 0) replicated = told->replicated;
@@ -51,27 +52,34 @@ SKALD_LAW("a conversation takes on each rank what is told", small) {
     Workspace workspace = *CreateWorkspace({.threads = 1});
     KVCache cache = *CreateKVCache(led.pool());
     REQUIRE(led.model().Forward(cache, RandomTokens(small, 1, kTokens), workspace));
-    const auto types = MatrixTypes(small.spec, DType::kBF16);
-    CHECK(MemoryOfRank(small.spec, types, {0, ranks}, kRuntime, kTokens)->state == led.pool()->usage().used_bytes);
+    const auto matrices = MatricesOf(small.spec, DType::kBF16);
+    CHECK(MemoryOfRank(small.spec, matrices, {0, ranks}, kRuntime, kTokens)->state == led.pool()->usage().used_bytes);
   }
 }
 
-TEST_CASE("of a checkpoint it is what its types take") {
-  for (const char* const family : {"llama", "qwen3_moe", "granitemoehybrid"}) {
+TEST_CASE("of a checkpoint it is what its types take, and the order of columns") {
+  for (const char* const family : {"llama", "qwen3_moe", "granitemoehybrid", "quantised/gptq_act_order"}) {
+    CAPTURE(family);
     const auto path = GoldenPath(family);
-    const auto checkpoint = Checkpoint::Open(path);
+    const auto opened = OpenedModel::Open(path);
+    REQUIRE(opened);
+    const auto checkpoint = opened->checkpoint();
+    REQUIRE(checkpoint);
     const ModelSpec spec = DescribeModel(path)->spec;
-    const auto types = TypesOfMatrices(*checkpoint, spec, DType::kQ4_0);
-    REQUIRE(types);
-    const auto told = MemoryOfRank(spec, *types, {1, 2}, kRuntime, kTokens);
-    const auto loaded = LoadWeights(*checkpoint, spec, {.dtype = DType::kQ4_0, .share = {1, 2}});
-    CHECK(told->weights() == MemoryBytes(*loaded));
+    const auto matrices = MatricesOf(**checkpoint, spec, DType::kQ4_0);
+    REQUIRE(matrices);
+    for (const RankShare share : {RankShare{0, 1}, RankShare{1, 2}}) {
+      const auto told = MemoryOfRank(spec, *matrices, share, kRuntime, kTokens);
+      const auto loaded = LoadWeights(**checkpoint, spec, {.dtype = DType::kQ4_0, .share = share});
+      REQUIRE((told && loaded));
+      CHECK(told->weights() == MemoryBytes(*loaded));
+    }
   }
 }
 
 TEST_CASE("more tokens than a conversation may have are refused") {
   const ModelSpec& spec = SmallModels()[0].spec;
-  CheckError(MemoryOfRank(spec, MatrixTypes(spec, DType::kBF16), {0, 2}, kRuntime, 301), ErrorCode::kOutOfRange, "301");
+  CheckError(MemoryOfRank(spec, MatricesOf(spec, DType::kBF16), {0, 2}, kRuntime, 301), ErrorCode::kOutOfRange, "301");
 }
 
 }  // namespace rank_memory_test

@@ -75,6 +75,11 @@ class ChangedFolder {
     }
   }
 
+  void ReplaceConfig(const std::string& text) {
+    std::filesystem::remove(folder_.path() / "config.json");
+    WriteFile(folder_.path() / "config.json", text);
+  }
+
   Result<ModelWeights> Load(const std::vector<NewTensor>& changed) {
     const auto path = folder_.path() / "model.safetensors";
     std::filesystem::remove(path);

@@ -190,7 +190,14 @@ def record(folder, case):
     (into / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     with torch.no_grad():
         logits = model(input_ids=prompt, use_cache=False).logits
-    save_file({"input_ids": prompt, "logits": logits}, into / "golden.safetensors")
+        recorded = {"input_ids": prompt, "logits": logits}
+        if hasattr(method, "rounded"):  # the logits again, of inputs that are rounded as the original rounds them
+            for name, module in model.named_modules():
+                is_float = name in (method.config["modules_to_not_convert"] or ["lm_head"])
+                if isinstance(module, torch.nn.Linear) and not is_float:
+                    module.register_forward_pre_hook(method.rounded)
+            recorded["rounded_logits"] = model(input_ids=prompt, use_cache=False).logits
+    save_file(recorded, into / "golden.safetensors")
     print(case, logits.std().item())
 
 

@@ -109,6 +109,17 @@ TEST_CASE("quantised folders hold the numbers that their libraries make of them"
   }
 }
 
+TEST_CASE("BitNet's inputs are rounded as the original rounds them") {
+  for (const char* const name : {"bitnet", "bitnet_divided", "bitnet_online"}) {
+    CAPTURE(name);
+    auto weights = LoadFolder(CaseFolder(name), DType::kF32);
+    REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+    const AnyModel model("quantised", std::move(*weights), StandardLayers::Functions());
+    const ReferenceTensors reference(CaseFolder(name) + "/golden.safetensors");
+    CheckRows(model, reference.Tokens("input_ids", 0), Want::kLogits, reference.Floats("rounded_logits", 0));
+  }
+}
+
 // The logits after some tokens, and after one more.
 std::vector<float> LogitsOf(ModelWeights weights, const std::vector<int32_t>& tokens) {
   const AnyModel model("quantised", std::move(weights), StandardLayers::Functions());
@@ -139,6 +150,15 @@ TEST_CASE("no number of a quantised folder is rounded to the type for floats") {
   auto weights = LoadFolder(CaseFolder("fp8_blocks"), DType::kBF16);
   REQUIRE(weights);
   CHECK(TypesOfLayers(*weights) == std::set{DType::kF32});
+}
+
+TEST_CASE("matrices that are joined and of which only some have rounded inputs are refused by name") {
+  ChangedFolder folder(CaseFolder("bitnet_online"));
+  nlohmann::json config = nlohmann::json::parse(ConfigOf("bitnet_online"));
+  config["quantization_config"]["modules_to_not_convert"] = {"lm_head", "model.layers.0.mlp.up_proj"};
+  folder.ReplaceConfig(config.dump());
+  CheckError(folder.Load(folder.tensors), ErrorCode::kUnsupported,
+             "model.layers.0.mlp.gate_proj.weight: its inputs are rounded to 8 bits row by row");
 }
 
 TEST_CASE("stacked matrices whose columns have different orders become floats") {

@@ -212,7 +212,8 @@ struct GroupCase {
                            .rows = rows,
                            .cols = k,
                            .row_begin = 0,
-                           .row_end = rows});
+                           .row_end = rows,
+                           .row_scale = row_scale});
     return memory;
   }
 
@@ -253,7 +254,8 @@ struct GroupCase {
     std::vector<float> expected(rows * (n + kGap), kNaN);
     for (size_t row = 0; row < rows; ++row) {
       for (size_t i = 0; i < n; ++i) {
-        const float sum = reference::GroupedElement(std::span(input).subspan(row * k, k), weights[i], kScales<T>);
+        const float sum =
+            reference::GroupedElement(std::span(input).subspan(row * k, k), weights[i], kScales<T>, row_scale);
         expected[row * (n + kGap) + i] = bias.empty() ? sum : sum + bias[i];
       }
     }
@@ -264,6 +266,7 @@ struct GroupCase {
   double tolerance() const { return 4 * kEpsilon * static_cast<double>((k + 2) * (k + 2)); }
 
   size_t rows, n, k;
+  bool row_scale = false;
   std::vector<float> input, bias;
   std::vector<std::vector<WeightGroup>> weights;
   AlignedBuffer<T> packed;
@@ -356,6 +359,23 @@ TEST_CASE_TEMPLATE("activations at the edges of their range", T, QUANTISED_TYPES
     c.input[2 * c.k + 300] = kInfinity;
     c.input[19 * c.k + 599] = -kInfinity;
     CHECK(Difference(c.Run(), c.Reference(), c.tolerance() * 1e36) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("activations whose rows have a scale each", T, QUANTISED_TYPES) {
+  for (const size_t rows : {1, 3, 20}) {
+    for (const size_t k : {5, 256, 700}) {
+      CAPTURE(rows);
+      CAPTURE(k);
+      GroupCase<T> c(rows, 33, k, false);
+      c.row_scale = true;
+      CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+      if (rows == 1) continue;
+      for (size_t i = 0; i < k; ++i) c.input[i] = i % 2 == 0 ? 1e-6f : -1e-7f;  // less than the least scale's
+      c.input[2 * k - 1] = kNaN;
+      c.input[2 * k] = rows == 3 ? kInfinity : 4.0f;
+      CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+    }
   }
 }
 

@@ -34,12 +34,18 @@ struct ActivationBlock {
   std::vector<int> codes;
 };
 
-inline ActivationBlock QuantizeBlock(std::span<const float> values) {
+// The largest magnitude, or NaN.
+inline float LargestOf(std::span<const float> values) {
   float largest = 0.0f;
   for (const float value : values) {
-    if (!std::isfinite(value)) return {std::numeric_limits<float>::quiet_NaN(), std::vector<int>(values.size())};
+    if (!std::isfinite(value)) return std::numeric_limits<float>::quiet_NaN();
     largest = std::max(largest, std::abs(value));
   }
+  return largest;
+}
+
+inline ActivationBlock QuantizeBlock(std::span<const float> values, float largest) {
+  if (std::isnan(largest)) return {largest, std::vector<int>(values.size())};
   if (largest < 0x1p-100f) return {0.0f, std::vector<int>(values.size())};
   ActivationBlock block{largest / 127.0f, {}};
   const float inverse = 127.0f / largest;
@@ -61,13 +67,18 @@ inline CodeSums SumCodes(const ActivationBlock& block, size_t first, const Weigh
   return sums;
 }
 
-// The inner product of activations and the groups of one output. The last group may reach beyond the activations.
-inline float GroupedElement(std::span<const float> input, std::span<const WeightGroup> groups, Scales scales) {
+// The inner product of activations and the groups of one output. The last group may reach beyond the activations. With
+// `row_scale` all activations share a scale.
+inline float GroupedElement(std::span<const float> input, std::span<const WeightGroup> groups, Scales scales,
+                            bool row_scale = false) {
   const size_t group_size = groups.front().codes.size();
   const size_t block_size = scales == Scales::kNested ? kActivationBlock : kActivationGroup;
   float total = 0.0f;
   for (size_t k = 0; k < input.size(); k += block_size) {
-    const ActivationBlock block = QuantizeBlock(input.subspan(k, std::min(block_size, input.size() - k)));
+    const auto values = input.subspan(k, std::min(block_size, input.size() - k));
+    float largest = LargestOf(row_scale ? input : values);
+    if (row_scale && largest < 1e-5f) largest = 1e-5f;
+    const ActivationBlock block = QuantizeBlock(values, largest);
     const size_t first = k / group_size, end = std::min(first + block_size / group_size, groups.size());
     int64_t dots = 0, all_codes = 0;
     for (size_t g = first; g < end; ++g) {

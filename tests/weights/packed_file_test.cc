@@ -130,6 +130,23 @@ TEST_CASE("an order of columns is written and mapped, and refused where it names
   CheckError(LoadWeights<TinyFull>(path), ErrorCode::kDataLoss, "its parameters are not those of the model");
 }
 
+TEST_CASE("that inputs have a scale for each row is written and mapped, and refused of floats") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "packed";
+  for (const DType dtype : {DType::kQ8_0, DType::kF32}) {
+    ModelWeights weights = RandomWeights<TinyFull>(1, dtype);
+    const_cast<Matrix&>(testing::FeedForwardOf(weights, 0).Of<GatedFeedForward>().down).row_scale = true;
+    REQUIRE(WritePackedFile(path, ParametersOf(weights), OriginOf<TinyFull>(dtype)));
+    const Result<ModelWeights> loaded = LoadWeights<TinyFull>(path, {.dtype = dtype});
+    if (dtype == DType::kQ8_0) {
+      REQUIRE(loaded);
+      CHECK(SameWeights(*loaded, weights));
+    } else {
+      CheckError(loaded, ErrorCode::kDataLoss, "its parameters are not those of the model");
+    }
+  }
+}
+
 TEST_CASE("mapped matrices are aligned, and outlive the file's name") {
   TinyPacked packed;
   auto weights = LoadWeights<TinyFull>(packed.path);
@@ -222,7 +239,7 @@ TEST_CASE("files of other versions, CPUs, Configs and element types are refused 
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { header.byte_order = 0x04030201; })),
              ErrorCode::kUnsupported, "another kind of CPU");
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.format_version; })),
-             ErrorCode::kUnsupported, "version 4 of the format of packed files");
+             ErrorCode::kUnsupported, "version 5 of the format of packed files");
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.layout_version; })),
              ErrorCode::kUnsupported, "layout of matrices");
   CHECK(packed.Load(packed.image));

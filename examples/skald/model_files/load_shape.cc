@@ -9,6 +9,7 @@
 #include "skald/model/rank_memory.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald::program {
 namespace {
@@ -16,9 +17,12 @@ namespace {
 Result<LoadShape> OfPacked(const PackedFile& file, ModelSpec spec) {
   LoadShape shape{std::move(spec), {}};
   for (const PackedParameter& parameter : file.table().parameters) {
-    if (parameter.cols != 0) shape.types.push_back(static_cast<DType>(parameter.dtype));
+    if (parameter.cols == 0) continue;
+    const auto dtype = static_cast<DType>(parameter.dtype);
+    const bool has_order = parameter.range.bytes > Matrix::BytesOf(parameter.rows, parameter.cols, dtype);
+    shape.matrices.push_back({dtype, has_order, parameter.row_scale == 1});
   }
-  if (shape.types.size() == MatrixTypes(shape.spec, DType::kBF16).size()) return shape;
+  if (shape.matrices.size() == MatricesOf(shape.spec, DType::kBF16).size()) return shape;
   return Fail(ErrorCode::kDataLoss, file.path().string() + ": its parameters are not those of the model that it names");
 }
 
@@ -28,8 +32,9 @@ Result<LoadShape> ShapeOfLoad(const OpenedModel& model, DType type) {
   SKALD_ASSIGN(auto described, DescribeModel(model));
   if (model.packed() != nullptr) return OfPacked(*model.packed(), std::move(described.spec));
   SKALD_ASSIGN(const auto checkpoint, model.checkpoint());
-  SKALD_ASSIGN(auto types, TypesOfMatrices(*checkpoint, described.spec, type));
-  return LoadShape{std::move(described.spec), std::move(types)};
+  SKALD_ASSIGN(auto matrices, MatricesOf(*checkpoint, described.spec, type));
+  for (PlannedMatrix& matrix : matrices) matrix.tensors.clear();  // names of the checkpoint
+  return LoadShape{std::move(described.spec), std::move(matrices)};
 }
 
 }  // namespace skald::program

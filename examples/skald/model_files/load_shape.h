@@ -11,12 +11,13 @@
 #include "skald/base/result.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/opened/opened_model.h"
+#include "skald/weights/types/planned_matrix.h"
 
 namespace skald::program {
 
 struct LoadShape {
   ModelSpec spec;
-  std::vector<DType> types;  // of the matrices in memory, as MemoryOfRank takes them
+  std::vector<PlannedMatrix> matrices;  // as MemoryOfRank takes them
 };
 
 // Of the model, loaded as `type` where its file does not say otherwise. Errors: those of DescribeModel; a packed file

@@ -116,7 +116,7 @@ Result<uint64_t> BytesOfServed(const Options& options) {
   if (is_encoder) return BytesOfServedEncoder(shape);
   const RuntimeConfig runtime = ServedRuntime(options, info);
   constexpr uint32_t kTokens = 1;  // of a conversation: only weights are asked for
-  SKALD_ASSIGN(const auto memory, MemoryOfRank(shape.spec, shape.types, {}, runtime, kTokens));
+  SKALD_ASSIGN(const auto memory, MemoryOfRank(shape.spec, shape.matrices, {}, runtime, kTokens));
   const uint64_t bytes = memory.weights() + runtime.cache_bytes;
   if (!options.draft.any()) return bytes;
   if (!DraftsWithModel(options.draft)) return bytes + bytes / NumLayers(info.spec);  // about one layer more

@@ -64,7 +64,7 @@ Result<serve::ModelAtWork> LoadServedEncoder(const Options& options, const Model
 }
 
 Result<uint64_t> BytesOfServedEncoder(const LoadShape& shape) {
-  SKALD_ASSIGN(const auto memory, MemoryOfRank(shape.spec, shape.types, {}, RuntimeConfig(), 1));
+  SKALD_ASSIGN(const auto memory, MemoryOfRank(shape.spec, shape.matrices, {}, RuntimeConfig(), 1));
   return memory.weights();
 }
 

@@ -45,6 +45,7 @@ struct PrepareArgs {
   Prepared<T> output;  ///< [rows, PaddedK<T>(cols)], in the order of PreparedIndex or QuantizedRows, in PreparedBytes
   size_t rows, cols;
   size_t row_begin, row_end;
+  bool row_scale = false;  ///< where rows are quantised: all terms of a row share one scale
 };
 
 /// Rows that a matmul computes together, and terms of K whose activations for so many rows (1 MB of bfloat16) stay in a

@@ -39,7 +39,8 @@ template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::Prepare(const PrepareArgs<T>& args) {
   if constexpr (kIsGrouped<T> && !std::is_same_v<T, Q8_0>) {  // activations are quantised alike for all types
-    Prepare<Q8_0>({args.input, args.input_stride, args.output, args.rows, args.cols, args.row_begin, args.row_end});
+    Prepare<Q8_0>({args.input, args.input_stride, args.output, args.rows, args.cols, args.row_begin, args.row_end,
+                   args.row_scale});
   } else if constexpr (FloatCoded<T>) {
     Prepare<float>({args.input, args.input_stride, args.output, args.rows, args.cols, args.row_begin, args.row_end});
   } else {

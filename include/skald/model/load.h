@@ -27,6 +27,7 @@
 #include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packing/pack.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/planned_matrix.h"
 
 namespace skald {
 
@@ -57,9 +58,9 @@ Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const ModelSpec& 
 /// further tokens. Errors: those of LoadWeights, but for reading.
 Result<std::vector<const TensorView*>> TensorsLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec);
 
-/// Returns the types that the matrices of a checkpoint have in memory where those of floats are loaded as `dtype`, in
-/// the order of packed files. Errors: those of LoadWeights, but for reading.
-Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkpoint, const ModelSpec& spec, DType dtype);
+/// Returns how the matrices of a checkpoint are kept in memory where those of floats are loaded as `dtype`, in the
+/// order of packed files. Errors: those of LoadWeights, but for reading.
+Result<std::vector<PlannedMatrix>> MatricesOf(const Checkpoint& checkpoint, const ModelSpec& spec, DType dtype);
 
 /// LoadWeights from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
 /// LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's,

@@ -15,6 +15,7 @@
 #include "skald/base/result.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/layers/model_spec.h"
+#include "skald/weights/types/planned_matrix.h"
 
 namespace skald {
 
@@ -28,14 +29,14 @@ struct RankMemory {
   uint64_t weights() const { return partitioned + replicated; }
 };
 
-/// Returns the types that the matrices of a model have in memory where no file says otherwise.
-std::vector<DType> MatrixTypes(const ModelSpec& spec, DType dtype);
+/// Returns how the matrices of a model are kept in memory where no file says otherwise.
+std::vector<PlannedMatrix> MatricesOf(const ModelSpec& spec, DType dtype);
 
-/// Returns what a rank takes for its share of the model, whose matrices are of these `types`, in the order of packed
-/// files (MatrixTypes; TypesOfMatrices, of a checkpoint), and for a conversation of `tokens` tokens. Errors: a model
+/// Returns what a rank takes for its share of the model, whose `matrices` are in the order of packed files (MatricesOf,
+/// of a spec or of a checkpoint), and for a conversation of `tokens` tokens. Errors: a model
 /// that so many ranks cannot compute, and those of CreateBlockPool and of a step, as for more tokens than
 /// runtime.max_tokens.
-Result<RankMemory> MemoryOfRank(const ModelSpec& spec, std::span<const DType> types, const RankShare& share,
+Result<RankMemory> MemoryOfRank(const ModelSpec& spec, std::span<const PlannedMatrix> matrices, const RankShare& share,
                                 const RuntimeConfig& runtime, uint32_t tokens);
 
 }  // namespace skald

@@ -28,6 +28,7 @@
 #include "skald/weights/partitioned_parameters.h"
 #include "skald/weights/tensor_finder.h"
 #include "skald/weights/types/matrix.h"
+#include "skald/weights/types/planned_matrix.h"
 
 namespace skald {
 
@@ -54,8 +55,8 @@ class LoadPlan {
   /// unless the plan `is_part` of what the checkpoint is for.
   Result<void> Check(bool is_part = false);
 
-  /// Returns the types that matrices are packed as, in the order of packed files. Call after Check succeeded.
-  std::vector<DType> Types() const;
+  /// Returns how matrices are packed, in the order of packed files. Call after Check succeeded.
+  std::vector<PlannedMatrix> Matrices() const;
 
   /// Returns the tensors that no parameter needs. Call after Check succeeded.
   std::vector<const TensorView*> LeftOut() const { return finder_.LeftOut(); }
@@ -73,6 +74,7 @@ class LoadPlan {
     PartitionedRows here;
     const WeightPacker* packer = nullptr;
     bool may_have_order = false;
+    bool row_scale = false;
     std::vector<uint32_t> order = {};  ///< of its columns, if it has one
   };
   struct VectorStep {
@@ -94,6 +96,11 @@ class LoadPlan {
 
   /// Determines how a matrix is packed once its tensors are known.
   void ChoosePacker(MatrixStep& step);
+
+  /// Determines whether inputs have a scale for each row, once the packer is known.
+  void ChooseRowScale(MatrixStep& step);
+
+  void RefuseRowScale(const TensorView& tensor);
 
   void Report(const TensorView& tensor, uint64_t bytes, const std::function<void(const LoadProgress&)>& progress);
 

@@ -3,8 +3,16 @@
 import torch
 
 
+def rounded(module, inputs):
+    """The input of a module, each row of a token rounded to 8 bits, as it multiplies it."""
+    from transformers.integrations.bitnet import ActQuant
+    return (ActQuant.apply(inputs[0]),)
+
+
 class BitNet:
-    """The class autobitlinear, without its rounding of activations; the other one divides by the scale."""
+    """The class autobitlinear; the other one divides by the scale."""
+
+    rounded = staticmethod(rounded)
 
     def __init__(self, linear_class):
         self.divides = linear_class == "bitlinear"
@@ -24,8 +32,9 @@ class BitNet:
 class OnlineBitNet:
     """Floats, which transformers rounds as it computes."""
 
+    rounded = staticmethod(rounded)
     config = {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "online",
-              "modules_to_not_convert": ["lm_head", "model.layers.0.mlp.up_proj"]}
+              "modules_to_not_convert": ["lm_head", "model.layers.0.mlp.down_proj"]}
 
     def __call__(self, name, weight):
         from transformers.integrations.bitnet import WeightQuant

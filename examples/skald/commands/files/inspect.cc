@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -22,6 +23,7 @@
 #include "commands/files/inspect_ranks.h"
 #include "model_files/known_models.h"
 #include "model_files/tensor_parts.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 #include "skald/model/load.h"
@@ -30,6 +32,7 @@
 #include "skald/weights/files/gguf_json.h"
 #include "skald/weights/opened/opened_model.h"
 #include "skald/weights/packed_files/packed_file.h"
+#include "skald/weights/types/planned_matrix.h"
 #include "skald/weights/types/quantised_rows.h"
 
 namespace skald::program {
@@ -106,12 +109,12 @@ void PrintConfig(const OpenedModel& model, const Result<ModelInfo>& info) {
   std::cout << "Config: " << (why_none ? Printable(*why_none) : info->name) << '\n';
 }
 
-// Tensors of a checkpoint that are not computed.
-void PrintLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
+// Tensors of a checkpoint that are not computed. Returns whether it can be loaded.
+bool PrintLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
   const auto left = TensorsLeftOut(checkpoint, spec);
   if (!left) {
     std::cout << "cannot be loaded: " << Printable(left.error().message) << '\n';
-    return;
+    return false;
   }
   std::map<std::string, std::pair<size_t, uint64_t>> parts;  // tensors and bytes
   for (const TensorView* tensor : *left) {
@@ -122,23 +125,52 @@ void PrintLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
   for (const auto& [part, sum] : parts) {
     std::cout << "not computed: " << Printable(part) << ", " << sum.first << " tensors, " << sum.second << " bytes\n";
   }
+  return true;
 }
 
-// How quantised weights of a folder are multiplied: as which type in memory.
-void PrintQuantised(const Checkpoint& checkpoint) {
-  std::map<std::string, std::pair<size_t, uint64_t>> kinds;  // matrices and bytes
-  for (const TensorView& tensor : checkpoint.tensors()) {
-    const QuantisedRows* const rows = tensor.quantised;
-    if (rows == nullptr) continue;
-    const QuantisedRows& held = rows->reordered != nullptr ? *rows->reordered : *rows;
-    const std::string type(NameOf(held.format != nullptr ? held.format->packed : held.dtype));
-    auto& [matrices, bytes] = kinds[rows->stored_as + ", computed " + (held.format != nullptr ? "as " : "as floats: ") +
-                                    type + (rows->reordered != nullptr ? " with columns in the order of groups" : "")];
-    ++matrices;
-    bytes += rows->stored_bytes;
+// A name with a star for each number in it: that of a layer, of an expert.
+std::string WithoutNumbers(std::string_view name) {
+  std::string without;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    const std::string_view word = name.substr(begin, end - begin);
+    const bool is_number = !word.empty() && word.find_first_not_of("0123456789") == word.npos;
+    without += is_number ? "*" : std::string(word);
+    if (end < name.size()) without += '.';
+    begin = end + 1;
   }
-  for (const auto& [kind, sum] : kinds) {
-    std::cout << "quantised: " << kind << ", " << sum.first << " matrices, " << sum.second << " bytes\n";
+  return without;
+}
+
+// Quantised matrices of a folder that are computed alike.
+struct QuantisedKind {
+  std::set<const QuantisedRows*> matrices = {};
+  std::set<std::string> names = {};
+  uint64_t bytes = 0;
+};
+
+// As which type in memory quantised weights of a folder are multiplied. A matrix may be a part of several.
+void PrintQuantised(const Checkpoint& checkpoint, const ModelSpec& spec) {
+  const auto planned = MatricesOf(checkpoint, spec, DType::kBF16);
+  if (!planned) return;  // not so: it can be loaded
+  std::map<std::string, QuantisedKind> kinds;
+  for (const PlannedMatrix& matrix : *planned) {
+    const bool is_float = !IsGrouped(matrix.dtype) && !IsFloatCoded(matrix.dtype);
+    const std::string how = Concat({", computed as ", is_float ? "floats: " : "", NameOf(matrix.dtype),
+                                    matrix.has_order ? " with columns in the order of groups" : "",
+                                    matrix.row_scale ? " with inputs rounded row by row" : ""});
+    for (const std::string_view name : matrix.tensors) {
+      const TensorView* const tensor = checkpoint.Find(std::string(name));
+      if (tensor == nullptr || tensor->quantised == nullptr) continue;
+      QuantisedKind& kind = kinds[tensor->quantised->stored_as + how];
+      if (!kind.matrices.insert(tensor->quantised).second) continue;
+      kind.bytes += tensor->quantised->stored_bytes;
+      if (is_float) kind.names.insert(WithoutNumbers(name));
+    }
+  }
+  for (const auto& [what, kind] : kinds) {
+    std::cout << "quantised: " << what << ", " << kind.matrices.size() << " matrices, " << kind.bytes << " bytes\n";
+    for (const std::string& name : kind.names) std::cout << "  as floats: " << Printable(name) << '\n';
   }
 }
 
@@ -157,8 +189,7 @@ void InspectCheckpoint(const OpenedModel& model, const Checkpoint& checkpoint) {
   }
   const auto info = IdentifyModel(model);
   PrintConfig(model, info);
-  if (info) PrintLeftOut(checkpoint, info->spec);
-  PrintQuantised(checkpoint);
+  if (info && PrintLeftOut(checkpoint, info->spec)) PrintQuantised(checkpoint, info->spec);
   size_t width = 0;
   for (const TensorView& tensor : checkpoint.tensors()) width = std::max(width, QuotedName(tensor.name).size());
   TensorTable table(width);

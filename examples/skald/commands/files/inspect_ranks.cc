@@ -29,8 +29,8 @@ Result<LoadShape> FindShape(const Options& options) {
     return ShapeOfLoad(model, type);
   }
   SKALD_ASSIGN(auto spec, FindModelByName(options.model.native()));
-  auto types = MatrixTypes(spec, type);
-  return LoadShape{std::move(spec), std::move(types)};
+  auto matrices = MatricesOf(spec, type);
+  return LoadShape{std::move(spec), std::move(matrices)};
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ Result<int> RunInspectRanks(const Options& options) {
             << std::fixed << std::setprecision(1);
   for (size_t rank = 0; rank < options.inspect_ranks; ++rank) {
     SKALD_ASSIGN(const auto memory,
-                 MemoryOfRank(weights.spec, weights.types, {rank, options.inspect_ranks}, runtime, tokens));
+                 MemoryOfRank(weights.spec, weights.matrices, {rank, options.inspect_ranks}, runtime, tokens));
     std::cout << "| " << rank;
     for (const uint64_t bytes :
          {memory.partitioned, memory.replicated, memory.state, memory.weights() + memory.state}) {

@@ -39,7 +39,7 @@ void Prepare(const PrepareArgs<T>& args) {
   for (size_t row = args.row_begin; row < args.row_end; ++row) {
     const float* const input = args.input + row * args.input_stride;
     if constexpr (kIsGrouped<T>) {
-      QuantizeRow(input, args.cols, args.output, row);
+      QuantizeRow(input, args.cols, args.row_scale, args.output, row);
     } else {
       T* const output = args.output + PreparedIndex(args.rows, row, 0, PaddedK<T>(args.cols));
       const size_t height = RowBlockHeight(args.rows, row);

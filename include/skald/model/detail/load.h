@@ -158,10 +158,10 @@ SKALD_INLINE Result<std::vector<const TensorView*>> TensorsLeftOut(const Checkpo
   });
 }
 
-SKALD_INLINE Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkpoint, const ModelSpec& spec,
-                                                        DType dtype) {
+SKALD_INLINE Result<std::vector<PlannedMatrix>> MatricesOf(const Checkpoint& checkpoint, const ModelSpec& spec,
+                                                           DType dtype) {
   return NoThrow(PathText(checkpoint.path()), [&] {
-    return internal::AskPlan(checkpoint, spec, dtype, [](const auto& plan) { return plan.Types(); });
+    return internal::AskPlan(checkpoint, spec, dtype, [](const auto& plan) { return plan.Matrices(); });
   });
 }
 

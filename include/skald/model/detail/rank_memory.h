@@ -30,16 +30,18 @@ namespace internal {
 // Adds up the parameters of a list.
 class ShareSums {
  public:
-  ShareSums(const RankShare& share, std::span<const DType> types) : share_(share), types_(types) {}
+  ShareSums(const RankShare& share, std::span<const PlannedMatrix> matrices) : share_(share), matrices_(matrices) {}
 
   void operator()(const MatrixParameter& parameter) {
     const PartitionedRows here = RowsHere(parameter, share_);
-    Add(Matrix::BytesOf(here.size(), parameter.cols, Next()), here.division != nullptr);
+    const PlannedMatrix& matrix = Next();
+    const size_t of_order = matrix.has_order ? Matrix::OrderBytes(parameter.cols) : 0;
+    Add(Matrix::BytesOf(here.size(), parameter.cols, matrix.dtype) + of_order, here.division != nullptr);
   }
   void operator()(const BlocksParameter& parameter) {
     for (const Part& part : parameter.parts) {
       for (size_t i = 0; i < parameter.count; ++i) {
-        const size_t bytes = Matrix::BytesOf(part.rows, parameter.cols, Next());
+        const size_t bytes = Matrix::BytesOf(part.rows, parameter.cols, Next().dtype);
         if (parameter.here.Contains(i)) Add(bytes, parameter.here.size() < parameter.count);
       }
     }
@@ -52,13 +54,13 @@ class ShareSums {
   const RankMemory& sums() const { return sums_; }
 
  private:
-  DType Next() { return types_[next_++]; }
+  const PlannedMatrix& Next() { return matrices_[next_++]; }
   void Add(size_t bytes, bool is_partitioned) {
     (is_partitioned || share_.ranks == 1 ? sums_.partitioned : sums_.replicated) += bytes;
   }
 
   const RankShare share_;
-  const std::span<const DType> types_;
+  const std::span<const PlannedMatrix> matrices_;
   size_t next_ = 0;
   RankMemory sums_;
 };
@@ -75,27 +77,27 @@ inline Result<uint64_t> StateBytes(const CacheLayout& layout, const RuntimeConfi
 
 }  // namespace internal
 
-SKALD_INLINE std::vector<DType> MatrixTypes(const ModelSpec& spec, DType dtype) {
-  std::vector<DType> types;
+SKALD_INLINE std::vector<PlannedMatrix> MatricesOf(const ModelSpec& spec, DType dtype) {
+  std::vector<PlannedMatrix> matrices;
   ModelWeights weights(spec);
   const ParameterList list = ParametersOf(weights);
   for (const Parameter& parameter : list.parameters()) {
     if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) {
-      types.push_back(matrix->dtype.value_or(dtype));
+      matrices.push_back({matrix->dtype.value_or(dtype)});
     } else if (const auto* blocks = std::get_if<BlocksParameter>(&parameter.value)) {
-      types.insert(types.end(), blocks->targets->size(), dtype);
+      matrices.insert(matrices.end(), blocks->targets->size(), {dtype});
     }
   }
-  return types;
+  return matrices;
 }
 
-SKALD_INLINE Result<RankMemory> MemoryOfRank(const ModelSpec& spec, std::span<const DType> types,
+SKALD_INLINE Result<RankMemory> MemoryOfRank(const ModelSpec& spec, std::span<const PlannedMatrix> matrices,
                                              const RankShare& share, const RuntimeConfig& runtime, uint32_t tokens) {
   return NoThrow("MemoryOfRank", [&]() -> Result<RankMemory> {
     SKALD_TRY(internal::CheckSpec(spec, share));
     ModelWeights weights(spec, share);
     const ParameterList list = ParametersOf(weights);
-    internal::ShareSums sums(share, types);
+    internal::ShareSums sums(share, matrices);
     for (const Parameter& parameter : list.parameters()) std::visit(sums, parameter.value);
     SKALD_ASSIGN(const auto state, internal::StateBytes(LayoutOf(spec, share), runtime, tokens));
     RankMemory memory = sums.sums();

@@ -146,6 +146,9 @@ inline Result<GgufDraft> DraftOfFolder(const ModelInfo& info) {
                                              described.names, described.with_unused));
   std::ranges::move(drafted.tensors, std::back_inserter(draft.tensors));
   draft.tensors_left_out = std::move(drafted.left_out);
+  if (std::ranges::any_of(checkpoint->tensors(), &TensorView::row_scale)) {
+    draft.left_out.push_back("that inputs are rounded to 8 bits, row by row (BitNet)");
+  }
   if (described.change_draft) described.change_draft(draft);
   if (encoder) SKALD_TRY(AddEncoder(info, described.architecture, *encoder, draft));
   SKALD_TRY(AddTokenizer(info, draft));

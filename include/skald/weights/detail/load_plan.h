@@ -38,15 +38,20 @@ SKALD_INLINE Result<void> LoadPlan::Check(bool is_part) {
   for (MatrixStep& step : matrices_) {
     ChooseOrder(step);
     ChoosePacker(step);
+    ChooseRowScale(step);
   }
   if (!is_part) finder_.CheckAllUsed();
   return finder_.status();
 }
 
-SKALD_INLINE std::vector<DType> LoadPlan::Types() const {
-  std::vector<DType> types;
-  for (const MatrixStep& step : matrices_) types.push_back(step.packer->type);
-  return types;
+SKALD_INLINE std::vector<PlannedMatrix> LoadPlan::Matrices() const {
+  std::vector<PlannedMatrix> matrices;
+  for (const MatrixStep& step : matrices_) {
+    PlannedMatrix& matrix =
+        matrices.emplace_back(PlannedMatrix{step.packer->type, !step.order.empty(), step.row_scale});
+    for (const TensorRows& part : step.parts) matrix.tensors.push_back(part.view->name);
+  }
+  return matrices;
 }
 
 SKALD_INLINE void LoadPlan::Execute(ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress) {
@@ -77,6 +82,8 @@ SKALD_INLINE void LoadPlan::Add(const BlocksParameter& parameter, std::optional<
     block.expert = {i, parameter.count};
     AddRows(MatrixParameter{target, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer,
             /*may_have_order=*/false);
+    const TensorView* const tensor = matrices_.back().parts.front().view;
+    if (tensor != nullptr && tensor->row_scale) RefuseRowScale(*tensor);
   });
 }
 
@@ -111,6 +118,23 @@ SKALD_INLINE void LoadPlan::ChoosePacker(MatrixStep& step) {
   finder_.Complain(ErrorCode::kUnsupported,
                    Concat({step.parts.front().view->name, ": would be packed as ", NameOf(type),
                            ", which is not among the WeightTypes of the Config"}));
+}
+
+SKALD_INLINE void LoadPlan::ChooseRowScale(MatrixStep& step) {
+  if (!finder_.status()) return;
+  const auto has = [](const TensorRows& part) { return part.view->row_scale; };
+  const auto found = std::ranges::find_if(step.parts, has);
+  if (found == step.parts.end()) return;
+  step.row_scale = IsGrouped(step.packer->type) && std::ranges::all_of(step.parts, has);
+  if (!step.row_scale) RefuseRowScale(*found->view);
+}
+
+SKALD_INLINE void LoadPlan::RefuseRowScale(const TensorView& tensor) {
+  finder_.Complain(
+      ErrorCode::kUnsupported,
+      Concat({tensor.name, ": its inputs are rounded to 8 bits row by row, which is possible only for rows ",
+              "of a multiple of 16 weights that are joined with others of the same kind (q, k and v; "
+              "gates)"}));
 }
 
 SKALD_INLINE void LoadPlan::Report(const TensorView& tensor, uint64_t bytes,
@@ -179,6 +203,7 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
     }
   };
   *step.target = PackMatrix(cut.sources, step.cols, *step.packer, executor, report, step.order);
+  step.target->row_scale = step.row_scale;
   if (step.here.division != nullptr) {
     const CutRows first(whole, step.parts, step.here.first, step.cols);
     step.here.division->known_by = Xxh64(PackMatrix(first.sources, step.cols, *step.packer, executor).data);

@@ -109,6 +109,9 @@ class GgufFile {
   /// Gives tensors of NVFP4 the factors that other tensors hold.
   void FindFactors();
 
+  /// Says of ternary tensors of BitNet that their inputs are rounded by rows.
+  void FindRowScales();
+
   std::vector<TensorView> tensors_;      ///< of the parts, and numbers of layers
   std::deque<std::string> added_names_;  ///< of the latter
 };

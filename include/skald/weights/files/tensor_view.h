@@ -29,6 +29,8 @@ struct TensorView {
   std::span<const std::byte> factors = {};
   /// The two rows that RoPE rotates together are neighbours, not half a head apart.
   bool rope_pairs_adjacent = false;
+  /// A matrix whose inputs are quantised by one scale for each row (Matrix::row_scale).
+  bool row_scale = false;
   /// Makes the rows of a matrix that several tensors hold; null for a tensor of its own. `bytes` are then none.
   const QuantisedRows* quantised = nullptr;
 };

@@ -25,7 +25,7 @@ namespace skald {
 struct PackedHeader {
   static constexpr std::array<char, 8> kMagic = {'S', 'k', 'a', 'l', 'd', 'P', 'k', 'd'};  ///< the file's first bytes
   /// Values of byte_order and format_version.
-  static constexpr uint32_t kByteOrder = 0x01020304, kFormatVersion = 3;
+  static constexpr uint32_t kByteOrder = 0x01020304, kFormatVersion = 4;
 
   std::array<char, 8> magic = kMagic;  ///< kMagic
   /// As the constants say.
@@ -50,8 +50,9 @@ struct PackedRange {
 struct PackedParameter {
   /// Elements; see above.
   uint64_t rows = 0, cols = 0;
-  uint64_t dtype = 0;  ///< the number of a DType
-  PackedRange range;   ///< of its packed elements, and the order of its columns, if there is one
+  uint64_t dtype = 0;      ///< the number of a DType
+  uint64_t row_scale = 0;  ///< 1: Matrix::row_scale
+  PackedRange range;       ///< of its packed elements, and the order of its columns, if there is one
 };
 
 /// A small file that belongs to the model, such as its tokenizer.

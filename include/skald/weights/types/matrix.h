@@ -27,6 +27,7 @@ struct Matrix {
   size_t padded_cols = 0;                         ///< PaddedK: the `padded_k` of kernels
   DType dtype = DType::kBF16;                     ///< any but kF16
   bool has_order = false;                         ///< columns have an order of their own
+  bool row_scale = false;                         ///< PrepareArgs::row_scale of its inputs; of quantised types alone
   MatrixBytes data;                               ///< PackedBytes, then the order of columns, if there is one
   std::shared_ptr<const Division> division = {};  ///< null: the matrix is whole
 

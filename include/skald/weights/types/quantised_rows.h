@@ -42,6 +42,7 @@ class QuantisedRows {
   uint64_t stored_bytes = 0;            ///< of all its tensors
   const GroupFormat* format = nullptr;  ///< represents its numbers exactly
   DType dtype = DType::kF32;            ///< without a format: kBF16, exactly; or kF32, rounded to nearest once
+  bool row_scale = false;               ///< the original rounds inputs to 8 bits by one scale for each row
   /// Where neighbours in a row have no scale in common: the same matrix with columns in an order in which they have,
   /// and a type represents it. Null: none.
   std::unique_ptr<const QuantisedRows> reordered = {};

@@ -195,7 +195,8 @@ SKALD_INLINE void Multiplications::Prepare(const Matrix& weights, Rows input, si
                                .rows = rows,
                                .cols = weights.cols,
                                .row_begin = begin,
-                               .row_end = end});
+                               .row_end = end,
+                               .row_scale = weights.row_scale});
 }
 
 SKALD_INLINE void Multiplications::MultiplyEach(std::span<const RowsOfMatrix> parts,

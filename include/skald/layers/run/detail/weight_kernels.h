@@ -22,7 +22,8 @@ void PrepareBytes(const PrepareArgs<std::byte>& args) {
                                   .rows = args.rows,
                                   .cols = args.cols,
                                   .row_begin = args.row_begin,
-                                  .row_end = args.row_end});
+                                  .row_end = args.row_end,
+                                  .row_scale = args.row_scale});
 }
 
 template <class T>

@@ -267,6 +267,7 @@ SKALD_INLINE GgufFile::GgufFile(std::vector<GgufPart> parts, GgufMetadata metada
   }
   AddLayerNumbers();
   FindFactors();
+  FindRowScales();
 }
 
 SKALD_INLINE void GgufFile::FindFactors() {
@@ -281,6 +282,15 @@ SKALD_INLINE void GgufFile::FindFactors() {
     const std::span<const std::byte> bytes = found->second->bytes;
     const uint64_t matrices = tensor.shape.size() > 2 ? tensor.shape.front() : 1;
     if (bytes.size() == sizeof(float) || bytes.size() == matrices * sizeof(float)) tensor.factors = bytes;
+  }
+}
+
+SKALD_INLINE void GgufFile::FindRowScales() {
+  const auto* const architecture = metadata_.Get<std::string>("general.architecture");
+  if (architecture == nullptr || *architecture != "bitnet") return;
+  for (TensorView& tensor : tensors_) {
+    const bool is_ternary = tensor.dtype_name == "TQ1_0" || tensor.dtype_name == "TQ2_0";
+    tensor.row_scale = is_ternary && tensor.name.starts_with("blk.");
   }
 }
 

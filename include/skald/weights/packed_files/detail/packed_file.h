@@ -121,6 +121,7 @@ class ParameterMapper {
     const PartitionedRows here = RowsHere(parameter, share_);
     const PackedParameter& found = Next();
     *parameter.target = TakeRows(found, here.ranges);
+    parameter.target->row_scale = found.row_scale == 1;
     if (here.division == nullptr) return;
     const auto dtype = static_cast<DType>(found.dtype);
     here.division->known_by = Xxh64(CopyRows(file_->BytesOf(found.range).data(), dtype, found.cols, here.first).data);
@@ -153,18 +154,19 @@ class ParameterMapper {
  private:
   const PackedParameter& Next() { return file_->table().parameters[next_++]; }
 
-  // A matrix or, with no columns, a vector. The columns of the former may have an order of their own.
-  bool NextFits(size_t rows, size_t cols, bool may_have_order = false) {
+  // A matrix or, with no columns, a vector. One that MatMul multiplies by may have columns with an order of their own,
+  // and inputs with a scale for each row.
+  bool NextFits(size_t rows, size_t cols, bool is_multiplied = false) {
     if (next_ == file_->table().parameters.size()) return false;
     const PackedParameter& found = Next();
     if (found.rows != rows || found.cols != cols || found.dtype > UINT8_MAX) return false;
-    if (cols == 0) return found.range.bytes == rows * sizeof(float);
+    if (cols == 0) return found.range.bytes == rows * sizeof(float) && found.row_scale == 0;
     const auto dtype = static_cast<DType>(found.dtype);
     const bool is_type = NameOf(dtype) != "unknown" && IsWeightType(dtype);
-    if (!is_type) return false;
+    if (!is_type || found.row_scale > (is_multiplied && IsGrouped(dtype) ? 1 : 0)) return false;
     const size_t bytes = Matrix::BytesOf(rows, cols, dtype);
     if (found.range.bytes == bytes) return true;
-    if (!may_have_order || found.range.bytes != bytes + Matrix::OrderBytes(cols)) return false;
+    if (!is_multiplied || found.range.bytes != bytes + Matrix::OrderBytes(cols)) return false;
     return std::ranges::all_of(OrderOf(found), [&](uint32_t input) { return input < cols; });
   }
 

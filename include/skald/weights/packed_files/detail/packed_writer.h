@@ -48,11 +48,11 @@ struct PackedPlan {
   std::vector<std::span<const std::byte>> contents;  // of the attachments, then of the parameters
 
   void Add(const Matrix& matrix) {
-    table.parameters.push_back({matrix.rows, matrix.cols, static_cast<uint64_t>(matrix.dtype), {}});
+    table.parameters.push_back({matrix.rows, matrix.cols, static_cast<uint64_t>(matrix.dtype), matrix.row_scale, {}});
     contents.push_back(matrix.data);
   }
   void Add(const std::vector<float>& vector) {
-    table.parameters.push_back({vector.size(), 0, static_cast<uint64_t>(DType::kF32), {}});
+    table.parameters.push_back({vector.size(), 0, static_cast<uint64_t>(DType::kF32), 0, {}});
     contents.push_back(std::as_bytes(std::span(vector)));
   }
 

@@ -40,7 +40,9 @@ class TernaryRows : public GroupRows {
 
  protected:
   TernaryRows(uint64_t rows, uint64_t cols, float scale)
-      : GroupRows(rows, cols, static_cast<size_t>(cols)), scale_(scale) {}
+      : GroupRows(rows, cols, static_cast<size_t>(cols)), scale_(scale) {
+    row_scale = true;
+  }
 
   void ChooseType() {
     ChooseForm(-1, 2);

@@ -108,7 +108,7 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> WithQuantised(Checkpoint 
     rows->name = is_weight ? module.NameOf("weight") : std::string(codes.name);
     TensorView view = codes;
     view.name = rows->name, view.dtype_name = rows->stored_as, view.shape = rows->shape;
-    view.format = rows->format, view.quantised = rows.get(), view.bytes = {};
+    view.format = rows->format, view.quantised = rows.get(), view.bytes = {}, view.row_scale = rows->row_scale;
     view.dtype = rows->format == nullptr ? std::optional(rows->dtype) : std::nullopt;
     plain.push_back(view);
     all->rows.push_back(std::move(rows));
