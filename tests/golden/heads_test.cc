@@ -173,6 +173,13 @@ TEST_CASE("heads of EAGLE-3 that differ in what is not read are refused") {
   CheckError(with({{"eagle_config", {{"seldom_seen", 3}}}}), ErrorCode::kUnsupported, "seldom_seen");
   CheckError(with({{"seldom_seen", 3}}), ErrorCode::kUnsupported, "seldom_seen");
   CheckError(with({{"num_hidden_layers", 2}}), ErrorCode::kUnsupported, "one layer");
+  CheckError(with({{"norm_before_fc", 1}}), ErrorCode::kDataLoss, "norm_before_fc: expected true or false");
+  for (const nlohmann::json& places : {nlohmann::json(2), nlohmann::json::array({-1}), nlohmann::json::array({1.5})}) {
+    CheckError(with({{"eagle_config", {{"eagle_aux_hidden_state_layer_ids", places}}}}), ErrorCode::kDataLoss,
+               "eagle_aux_hidden_state_layer_ids: expected an array of whole numbers");
+  }
+  CheckError(with({{"eagle_config", {{"eagle_aux_hidden_state_layer_ids", {0, 9}}}}}), ErrorCode::kInvalidArgument,
+             "reads layers that the model does not have");
   CheckError(load(EagleConfigJson(), {{"fc.bias", "F32", {1}, std::string(4, '\0')}}), ErrorCode::kUnsupported,
              "fc.bias");
 }
@@ -377,6 +384,7 @@ TEST_CASE("a drafter of Gemma 4 for another model is refused, and one that says 
   CheckError(change(Pointer("/text_config/head_dim"), 8), ErrorCode::kInvalidArgument, "reads keys and values");
   CheckError(change(Pointer("/text_config/rope_parameters/sliding_attention/rope_theta"), 1e5),
              ErrorCode::kInvalidArgument, "reads keys and values");
+  CheckError(change(Pointer("/num_centroids"), "12"), ErrorCode::kDataLoss, "num_centroids: expected a whole number");
   CheckError(change(Pointer("/num_centroids"), 7), ErrorCode::kInvalidArgument, "do not fit the vocabulary");
   CheckError(change(Pointer("/text_config/hidden_size_per_layer_input"), 4), ErrorCode::kUnsupported, "");
   CheckError(change(Pointer("/depth_gates"), 2), ErrorCode::kUnsupported, "depth_gates");

@@ -35,17 +35,21 @@ struct AssistantConfig {
 };
 
 inline Result<AssistantConfig> ReadAssistantFolder(const std::filesystem::path& folder) {
-  nlohmann::json json = HeadJson(folder);
+  HeadJson file(folder);
+  nlohmann::json& json = file.json;
   AssistantConfig config;
-  config.model_dim = Taken(json, "backbone_hidden_size", 1536);
-  const bool has_groups = Taken(json, "use_ordered_embeddings", false);
-  const size_t groups = Taken(json, "num_centroids", size_t{2048});
-  const size_t chosen = Taken(json, "centroid_intermediate_top_k", size_t{32});
+  config.model_dim = 1536;
+  bool has_groups = false;
+  size_t groups = 2048, chosen = 32;
+  SKALD_TRY(Take(json, "backbone_hidden_size", config.model_dim));
+  SKALD_TRY(Take(json, "use_ordered_embeddings", has_groups));
+  SKALD_TRY(Take(json, "num_centroids", groups));
+  SKALD_TRY(Take(json, "centroid_intermediate_top_k", chosen));
   if (has_groups) config.groups = groups, config.chosen = chosen;
   json["model_type"] = "gemma4";
   if (const auto text = json.find("text_config"); text != json.end() && text->is_object()) {
     text->erase("num_kv_shared_layers");  // all of them
-    if (text->value("model_type", "") == "gemma4_unified_text") (*text)["model_type"] = "gemma4_text";
+    if (SaysText(*text, "model_type", "gemma4_unified_text")) (*text)["model_type"] = "gemma4_text";
   }
   SKALD_ASSIGN(auto described, ParseConfigJson(json.dump()));
   config.layers = std::move(described.spec);

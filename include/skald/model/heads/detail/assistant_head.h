@@ -14,8 +14,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -233,10 +231,9 @@ inline std::optional<ModelSpec> RandomAssistantSpec(const AnyModel& model) {
 SKALD_INLINE bool HasAssistantHead(const std::filesystem::path& path) {
   const auto found = NoThrow("HasAssistantHead", [&]() -> Result<bool> {
     if (internal::IsFileOf(internal::kAssistantArchitecture, path)) return true;
-    const nlohmann::json json = internal::HeadJson(path);
-    if (!json.is_object()) return false;
-    return std::ranges::find(internal::kAssistantTypes, json.value("model_type", "")) !=
-           std::end(internal::kAssistantTypes);
+    const internal::HeadJson file(path);
+    const auto is_it = [&](std::string_view type) { return internal::SaysText(file.json, "model_type", type); };
+    return std::ranges::any_of(internal::kAssistantTypes, is_it);
   });
   return found && *found;
 }

@@ -44,19 +44,21 @@ struct EagleConfig {
 // Whether a config.json is that of a head of EAGLE-3.
 inline bool IsEagleJson(const nlohmann::json& json) {
   if (!json.is_object()) return false;
-  if (json.value("speculators_model_type", "") == "eagle3") return true;
-  const nlohmann::json names = json.value("architectures", nlohmann::json());
+  if (SaysText(json, "speculators_model_type", "eagle3")) return true;
+  const auto names = json.find("architectures"), layers = json.find("num_hidden_layers");
   const auto says_so = [](const nlohmann::json& name) {
     return name.is_string() && name.get_ref<const std::string&>().find("Eagle3") != std::string::npos;
   };
-  if (names.is_array() && std::ranges::any_of(names, says_so)) return true;
-  return json.contains("draft_vocab_size") && json.value("num_hidden_layers", 0) == 1;
+  if (names != json.end() && names->is_array() && std::ranges::any_of(*names, says_so)) return true;
+  return json.contains("draft_vocab_size") && layers != json.end() && *layers == 1;
 }
 
 // Takes a field out whose other values make another head of it.
 template <class T>
 Result<void> TakeUsual(nlohmann::json& json, const char* name, T usual) {
-  if (Taken(json, name, usual) == usual) return {};
+  T value = usual;
+  SKALD_TRY(Take(json, name, value));
+  if (value == usual) return {};
   return Fail(ErrorCode::kUnsupported,
               Concat({"config.json: ", name, ": a head with another value than the usual one"}));
 }
@@ -65,16 +67,18 @@ Result<void> TakeUsual(nlohmann::json& json, const char* name, T usual) {
 inline Result<void> ReadEagleSettings(nlohmann::json& json, EagleConfig& config) {
   const auto found = json.find("eagle_config");
   if (found == json.end() || !found->is_object()) return {};
-  nlohmann::json settings = std::move(*found);
+  nlohmann::json settings;
+  const JsonGuard guard(settings);
+  settings.swap(*found);
   json.erase(found);
-  config.places = Taken(settings, "eagle_aux_hidden_state_layer_ids", config.places);
+  SKALD_TRY(Take(settings, "eagle_aux_hidden_state_layer_ids", config.places));
   for (const char* const name :
        {"use_aux_hidden_state", "use_input_layernorm_in_first_layer", "use_last_layernorm", "next_layer_regular"}) {
     SKALD_TRY(TakeUsual(settings, name, true));
   }
   SKALD_TRY(TakeUsual(settings, "use_mtp_layernorm", false));
   SKALD_TRY(TakeUsual(settings, "parallel_draft_step", 1));
-  Taken(settings, "parallel_draft_heads_num_layers", 0);  // of more steps
+  settings.erase("parallel_draft_heads_num_layers");  // of more steps
   if (settings.empty()) return {};
   return Fail(ErrorCode::kUnsupported,
               Concat({"config.json: eagle_config: ", settings.items().begin().key(), " is not known"}));
@@ -84,7 +88,9 @@ inline Result<void> ReadEagleSettings(nlohmann::json& json, EagleConfig& config)
 inline void JoinSpeculators(nlohmann::json& json) {
   const auto found = json.find("transformer_layer_config");
   if (found == json.end() || !found->is_object()) return;
-  nlohmann::json layer = std::move(*found);
+  nlohmann::json layer;
+  const JsonGuard guard(layer);
+  layer.swap(*found);
   json.erase(found);
   // These say how many tokens are guessed, for which model, and how the head was made.
   for (const char* const name : {"speculators_config", "speculators_model_type", "speculators_version", "auto_map",
@@ -92,17 +98,18 @@ inline void JoinSpeculators(nlohmann::json& json) {
     json.erase(name);
   }
   layer.update(json);
-  json = std::move(layer);
+  json.swap(layer);
 }
 
 inline Result<EagleConfig> ReadEagleFolder(const std::filesystem::path& folder) {
-  nlohmann::json json = HeadJson(folder);
+  HeadJson file(folder);
+  nlohmann::json& json = file.json;
   JoinSpeculators(json);
   EagleConfig config;
-  Taken(json, "draft_vocab_size", 0);  // the output head says it too
-  config.norm_before_residual = Taken(json, "norm_before_residual", false);
-  config.norm_before_projection = Taken(json, "norm_before_fc", false);
-  config.places = Taken(json, "eagle_aux_hidden_state_layer_ids", config.places);
+  json.erase("draft_vocab_size");  // the output head says it too
+  SKALD_TRY(Take(json, "norm_before_residual", config.norm_before_residual));
+  SKALD_TRY(Take(json, "norm_before_fc", config.norm_before_projection));
+  SKALD_TRY(Take(json, "eagle_aux_hidden_state_layer_ids", config.places));
   SKALD_TRY(ReadEagleSettings(json, config));
   // EAGLE-3.1 normalises more; other heads guess several tokens at once.
   for (const char* const name : {"fc_norm", "norm_output", "parallel_drafting"}) {
@@ -110,7 +117,7 @@ inline Result<EagleConfig> ReadEagleFolder(const std::filesystem::path& folder) 
   }
   SKALD_TRY(TakeUsual(json, "model_type", std::string("llama")));
   json["model_type"] = "llama";
-  Taken(json, "target_hidden_size", 0);  // the projection says it too
+  json.erase("target_hidden_size");  // the projection says it too
   SKALD_ASSIGN(auto described, ParseConfigJson(json.dump()));
   config.layer = std::move(described.spec);
   return config;

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -198,7 +197,7 @@ inline Result<DraftHead> LoadEagle(const std::filesystem::path& path, const AnyM
 SKALD_INLINE bool HasEagleHead(const std::filesystem::path& path) {
   const auto found = NoThrow("HasEagleHead", [&]() -> Result<bool> {
     if (internal::IsFileOf(internal::kEagleArchitecture, path)) return true;
-    return internal::IsEagleJson(internal::HeadJson(path));
+    return internal::IsEagleJson(internal::HeadJson(path).json);
   });
   return found && *found;
 }
