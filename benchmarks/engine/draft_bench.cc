@@ -20,8 +20,7 @@
 #include "benchmarks/engine/one_text.h"
 #include "skald/cache/create.h"
 #include "skald/engine/engine.h"
-#include "skald/engine/speculation/cache_head_drafter.h"
-#include "skald/engine/speculation/head_drafter.h"
+#include "skald/engine/speculation/new_head_drafter.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/gemma4/gemma4.h"
 #include "skald/families/llama/llama.h"
@@ -110,10 +109,7 @@ struct Server {
   Workspace workspace = CreateWorkspace({.threads = 2}).value();
   Workspace head_workspace = CreateWorkspace({.threads = 2}).value();
 
-  std::unique_ptr<Drafter> NewDrafter() {
-    if (head.reads_cache()) return std::make_unique<CacheHeadDrafter>(head, head_workspace);
-    return std::make_unique<HeadDrafter>(head, CreateBlockPool(head.body().layout()).value(), head_workspace);
-  }
+  std::unique_ptr<Drafter> NewDrafter() { return NewHeadDrafter(head, {}, head_workspace).value(); }
 };
 
 // One shape at a time has weights.

@@ -26,8 +26,7 @@
 
 #include "skald/cache/create.h"
 #include "skald/engine/engine.h"
-#include "skald/engine/speculation/cache_head_drafter.h"
-#include "skald/engine/speculation/head_drafter.h"
+#include "skald/engine/speculation/new_head_drafter.h"
 #include "skald/model/heads/draft_head.h"
 #include "skald/model/heads/published_head.h"
 #include "skald/open/chat.h"
@@ -130,11 +129,7 @@ Result<void> Run(const std::string& model_path, const std::string& head_path, co
   SKALD_ASSIGN(auto workspace, CreateWorkspace());
   SKALD_ASSIGN(auto head_workspace, CreateWorkspace());
   SKALD_ASSIGN(const auto pool, CreateBlockPool(model.model.layout(), {.rewind_tokens = kMost}));
-  std::unique_ptr<Drafter> drafter = std::make_unique<CacheHeadDrafter>(head, head_workspace);
-  if (!head.reads_cache()) {
-    SKALD_ASSIGN(auto own, CreateBlockPool(head.body().layout(), {.rewind_tokens = kMost}));
-    drafter = std::make_unique<HeadDrafter>(head, std::move(own), head_workspace);
-  }
+  SKALD_ASSIGN(const auto drafter, NewHeadDrafter(head, {.rewind_tokens = kMost}, head_workspace));
   Counting counting(*drafter);
   EngineOptions options;
   options.drafter = &counting;

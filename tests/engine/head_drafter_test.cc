@@ -17,8 +17,8 @@
 #include "skald/base/threads/thread_pool.h"
 #include "skald/cache/create.h"
 #include "skald/engine/engine.h"
-#include "skald/engine/speculation/cache_head_drafter.h"
 #include "skald/engine/speculation/head_drafter.h"
+#include "skald/engine/speculation/new_head_drafter.h"
 #include "skald/families/config/usual_layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
@@ -155,8 +155,8 @@ SKALD_LAW("a head that reads the caches changes no text", small) {
     return;
   }
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  CacheHeadDrafter drafter(*head, workspace);
-  const Drafted plain = Write(model, nullptr, 0.8f), drafted = Write(model, &drafter, 0.8f);
+  const auto drafter = *NewHeadDrafter(*head, {}, workspace);
+  const Drafted plain = Write(model, nullptr, 0.8f), drafted = Write(model, drafter.get(), 0.8f);
   CheckSame(drafted.endings, plain.endings);
   CHECK(drafted.stats.drafted_tokens > 0);
 }

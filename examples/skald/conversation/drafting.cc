@@ -10,10 +10,8 @@
 
 #include "model_files/known_models.h"
 #include "setup.h"
-#include "skald/cache/create.h"
-#include "skald/engine/speculation/cache_head_drafter.h"
 #include "skald/engine/speculation/draft_model.h"
-#include "skald/engine/speculation/head_drafter.h"
+#include "skald/engine/speculation/new_head_drafter.h"
 #include "skald/model/heads/draft_head.h"
 #include "skald/model/heads/published_head.h"
 #include "skald/model/workspace.h"
@@ -32,18 +30,8 @@ struct Drafting {
   DraftModel drafter;
 };
 
-// The same of layers that read a model. Without a pool they read its caches.
+// The same of layers that read a model.
 struct HeadDrafting {
-  HeadDrafting(std::shared_ptr<const ProgramModel> its_model, DraftHead its_head, std::shared_ptr<BlockPool> pool,
-               Workspace its_workspace)
-      : model(std::move(its_model)), head(std::move(its_head)), workspace(std::move(its_workspace)) {
-    if (pool == nullptr) {
-      drafter = std::make_unique<CacheHeadDrafter>(head, workspace);
-    } else {
-      drafter = std::make_unique<HeadDrafter>(head, std::move(pool), workspace);
-    }
-  }
-
   std::shared_ptr<const ProgramModel> model;
   DraftHead head;
   Workspace workspace;
@@ -84,13 +72,10 @@ Result<std::shared_ptr<Drafter>> LoadHeadFor(const Options& options, const Model
   SKALD_ASSIGN(auto head, options.draft.mtp ? LoadPredictionHead(info.model, model->model(), load)
                                             : LoadPublishedHead(path, model->model(), load));
   runtime.cache_bytes /= NumLayers(info.spec);  // its part of the model's
-  std::shared_ptr<BlockPool> pool;
-  if (!head.reads_cache()) {
-    SKALD_ASSIGN(pool, CreateBlockPool(head.body().layout(), runtime));
-  }
   SKALD_ASSIGN(auto workspace, CreateWorkspace(options.workspace));
   const auto drafting =
-      std::make_shared<HeadDrafting>(std::move(model), std::move(head), std::move(pool), std::move(workspace));
+      std::make_shared<HeadDrafting>(HeadDrafting{std::move(model), std::move(head), std::move(workspace), nullptr});
+  SKALD_ASSIGN(drafting->drafter, NewHeadDrafter(drafting->head, runtime, drafting->workspace));
   return std::shared_ptr<Drafter>(drafting, drafting->drafter.get());
 }
 

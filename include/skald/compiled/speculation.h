@@ -12,6 +12,7 @@
 #include "skald/engine/speculation/detail/draft_length.h"
 #include "skald/engine/speculation/detail/draft_model.h"
 #include "skald/engine/speculation/detail/head_drafter.h"
+#include "skald/engine/speculation/detail/new_head_drafter.h"
 #include "skald/engine/speculation/detail/prompt_lookup.h"
 #include "skald/engine/speculation/detail/watched_rows.h"
 

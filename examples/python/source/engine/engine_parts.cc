@@ -11,7 +11,7 @@
 #include "engine/engine_callbacks.h"
 #include "skald/cache/create.h"
 #include "skald/engine/speculation/draft_model.h"
-#include "skald/engine/speculation/head_drafter.h"
+#include "skald/engine/speculation/new_head_drafter.h"
 #include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/eagle_head.h"
 #include "skald/open/conversation.h"
@@ -99,9 +99,7 @@ void EngineParts::SetDrafter(const AnyDrafter& given, std::optional<uint32_t> th
   } else if (const auto* head = std::get_if<std::shared_ptr<Head>>(&given)) {
     draft_head = *head;
     draft_workspace.emplace(MakeWorkspace(threads));
-    const DraftHead& value = draft_head->value;
-    auto own = value.reads_cache() ? nullptr : pool_for(value.body());
-    drafter = std::make_shared<HeadDrafter>(value, std::move(own), *draft_workspace);
+    drafter = Take(NewHeadDrafter(draft_head->value, RuntimeConfig(pool->runtime()), *draft_workspace));
   } else if (const auto* lookup = std::get_if<PromptLookupOptions>(&given)) {
     drafter = std::make_shared<PromptLookup>(*lookup);
   } else {
