@@ -92,9 +92,15 @@ class FileSink {
   /// Appends all of `bytes`.
   Result<void> Write(std::span<const std::byte> bytes);
 
+  /// What remains of a committed file in the system's memory.
+  enum class Cached {
+    kWritten,  ///< what was written: reading it is fast
+    kNothing,  ///< nothing, if it was synced: who maps it gets pages as large as the system reads ahead
+  };
+
   /// Publishes the file. May be called once. After an error the previous file is unchanged, unless only the folder's
   /// sync failed.
-  Result<void> Commit(SyncPolicy sync = SyncPolicy::kDataAndFolder);
+  Result<void> Commit(SyncPolicy sync = SyncPolicy::kDataAndFolder, Cached cached = Cached::kWritten);
 
  private:
   static constexpr int kMaxAttempts = 100;  ///< at finding a name that is not taken

@@ -49,6 +49,9 @@ int64_t WriteSome(int fd, std::span<const std::byte> bytes);
 /// Makes the content durable against a power cut.
 bool Sync(int fd);
 
+/// Asks the system to keep none of a file's content in memory that is on the disk already: reading brings it back.
+void HintLetGo(int fd);
+
 /// The same of the names in a folder.
 bool SyncNames(const std::filesystem::path& folder);
 

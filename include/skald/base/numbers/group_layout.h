@@ -92,15 +92,30 @@ struct QuantizedRows {
   size_t RowScales() const { return Scales(padded_k, scaled_terms); }
 
   /// The address of term k of a row; k is a multiple of the array's granularity.
-  int8_t* CodesAt(size_t row, size_t k) const;
+  int8_t* CodesAt(size_t row, size_t k) const {
+    return codes + First(row) * padded_k + (k / kActivationGroup * height + InGroup(row)) * kActivationGroup +
+           k % kActivationGroup;
+  }
   /// The scale of the terms that k begins.
-  float* ScaleAt(size_t row, size_t k) const;
+  float* ScaleAt(size_t row, size_t k) const {
+    return scales + First(row) * RowScales() + WholeScales(k, scaled_terms) * height + InGroup(row);
+  }
   /// The sum of the kActivationSum codes that k begins.
-  int16_t* SumAt(size_t row, size_t k) const;
+  int16_t* SumAt(size_t row, size_t k) const {
+    return sums + First(row) * (padded_k / kActivationSum) + (k / kActivationGroup * height + InGroup(row)) * 2 +
+           k % kActivationGroup / kActivationSum;
+  }
 
  private:
-  static constexpr size_t Scales(size_t padded_k, size_t scaled_terms) {
-    return RoundUp(padded_k, scaled_terms) / scaled_terms;
+  // Heights are powers of two, and of the numbers of terms there are two: a kernel asks for each block of a single row,
+  // and dividing by numbers that only the program knows when it runs would cost it a tenth of its time.
+  size_t InGroup(size_t row) const { return row & (height - 1); }
+  size_t First(size_t row) const { return row - InGroup(row); }
+  static constexpr size_t WholeScales(size_t terms, size_t scaled_terms) {
+    return scaled_terms == kActivationGroup ? terms / kActivationGroup : terms / kActivationBlock;
+  }
+  static constexpr size_t Scales(size_t terms, size_t scaled_terms) {
+    return WholeScales(terms + scaled_terms - 1, scaled_terms);
   }
 };
 

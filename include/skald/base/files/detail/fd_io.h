@@ -119,10 +119,11 @@ SKALD_INLINE Result<void> FileSink::Write(std::span<const std::byte> bytes) {
   return internal::WriteAll(file_.get(), PathText(path_), bytes);
 }
 
-SKALD_INLINE Result<void> FileSink::Commit(SyncPolicy sync) {
+SKALD_INLINE Result<void> FileSink::Commit(SyncPolicy sync, Cached cached) {
   return NoThrow(PathText(path_), [&]() -> Result<void> {
     const auto refused = [this] { return internal::SystemFailure(PathText(path_)); };
     if (sync != SyncPolicy::kNone && !internal::Sync(file_.get())) return refused();
+    if (cached == Cached::kNothing) internal::HintLetGo(file_.get());
     if (temporary_.empty() && !GiveName()) return refused();
     if (file_.Close() != 0) return refused();
     if (!internal::Rename(temporary_, path_)) return refused();

@@ -23,21 +23,6 @@ SKALD_INLINE QuantizedRows QuantizedRows::In(std::byte* memory, size_t rows, siz
           reinterpret_cast<int16_t*>(sums)};
 }
 
-SKALD_INLINE int8_t* QuantizedRows::CodesAt(size_t row, size_t k) const {
-  const size_t first = row / height * height;
-  return codes + first * padded_k + k / kActivationGroup * height * kActivationGroup + row % height * kActivationGroup +
-         k % kActivationGroup;
-}
-
-SKALD_INLINE float* QuantizedRows::ScaleAt(size_t row, size_t k) const {
-  return scales + row / height * height * RowScales() + k / scaled_terms * height + row % height;
-}
-
-SKALD_INLINE int16_t* QuantizedRows::SumAt(size_t row, size_t k) const {
-  return sums + row / height * height * (padded_k / kActivationSum) + k / kActivationGroup * height * 2 +
-         row % height * 2 + k % kActivationGroup / kActivationSum;
-}
-
 }  // namespace skald
 
 #endif  // SKALD_BASE_NUMBERS_DETAIL_GROUP_LAYOUT_H_

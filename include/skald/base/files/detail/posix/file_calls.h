@@ -95,6 +95,12 @@ SKALD_INLINE bool Sync(int fd) {
   return Uninterrupted([fd] { return ::fsync(fd); }) == 0;
 }
 
+SKALD_INLINE void HintLetGo([[maybe_unused]] int fd) {
+#ifdef POSIX_FADV_DONTNEED
+  (void)::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+#endif
+}
+
 inline FileKind KindOf(mode_t mode) {
   return S_ISREG(mode)   ? FileKind::kRegular
          : S_ISDIR(mode) ? FileKind::kFolder

@@ -69,6 +69,8 @@ SKALD_INLINE int64_t WriteSome(int fd, std::span<const std::byte> bytes) {
 
 SKALD_INLINE bool Sync(int fd) { return ::FlushFileBuffers(HandleOf(fd)) != 0 || Refused(); }
 
+SKALD_INLINE void HintLetGo(int) {}  // Windows has no such call
+
 // The system counts in units of 100 ns since 1601.
 inline constexpr int64_t kUnitsPerSecond = 10'000'000, kSecondsTo1970 = 11'644'473'600;
 
