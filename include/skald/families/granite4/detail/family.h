@@ -59,6 +59,7 @@ inline constexpr ModelType kGranite4Types[] = {
 inline void TellGranite(const ModelSpec& spec, nlohmann::json& fields) {
   fields["rope.scaling.finetuned"] =
       FindLayer<Attention>(spec, [](const auto& one) { return one.rotary_dim > 0; }) != nullptr;
+  fields["logit_scale"] = spec.logits_scaling;
   const auto* const experts = FindLayer<MixtureOfExperts>(spec);
   if (experts == nullptr) return;
   if (const auto* const shared = FindLayer<GatedFeedForward>(spec)) {

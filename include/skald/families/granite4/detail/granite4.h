@@ -168,6 +168,7 @@ inline DescribedModel ReadGraniteGguf(const JsonFields& fields, const GgufTensor
   if (heads != nullptr && heads->is_array() && std::ranges::count(*heads, nlohmann::json(0)) > 0) {
     fields.WrongValue(name, *heads, "above 0 for each layer");
   }
+  (void)fields.Positive("logit_scale");  // every file of these has it, also one of a model that scales nothing
   return ReadGranite4Gguf(fields, facts);
 }
 
