@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "skald/base/inline.h"
@@ -25,6 +27,7 @@
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_facts.h"
 #include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/spec_json.h"
 #include "skald/layers/kinds/altup/streams.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
@@ -86,6 +89,23 @@ inline GgufEntry EntryOf(const std::string& name, const nlohmann::json& value) {
   return GgufTruths(name, truths);
 }
 
+// Names the first fact in which a model that is read back differs from what it was.
+inline std::string FirstDifference(const ModelSpec& read, const ModelSpec& expected) {
+  constexpr size_t kMaxShown = 60;
+  constexpr std::string_view kAny = "they would be read as another model";
+  const auto from = SpecToJson(read), to = SpecToJson(expected);
+  if (!from || !to) return std::string(kAny);
+  const nlohmann::json known = nlohmann::json::parse(*from), meant = nlohmann::json::parse(*to);
+  const nlohmann::json changes = nlohmann::json::diff(known, meant);
+  if (changes.empty()) return std::string(kAny);
+  const std::string path = changes.front()["path"];
+  const auto shown = [&](const nlohmann::json& spec) {
+    const nlohmann::json::json_pointer place(path);
+    return spec.contains(place) ? spec.at(place).dump().substr(0, kMaxShown) : "nothing";
+  };
+  return Concat({kAny, ", with ", shown(known), " at ", path, " in place of ", shown(meant)});
+}
+
 // Returns the model_type under which the metadata describe this very model, or why they do not.
 inline Result<std::string> ModelTypeRead(const nlohmann::json& metadata, const GgufTensorFacts& facts,
                                          ModelSpec expected) {
@@ -93,7 +113,7 @@ inline Result<std::string> ModelTypeRead(const nlohmann::json& metadata, const G
   const DescribedModel& likeliest = models.front();  // which is what a file without a Config is
   ChangeLayers<Attention>(expected, [](Attention& one) { one.rope.base = Rounded(one.rope.base); });
   if (likeliest.spec == expected) return std::string(likeliest.model_type);
-  return Fail(ErrorCode::kUnsupported, "they would be read as another model");
+  return Fail(ErrorCode::kUnsupported, FirstDifference(likeliest.spec, expected));
 }
 
 // An architecture, and the family that it is of.
