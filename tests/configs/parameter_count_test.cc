@@ -198,6 +198,7 @@ TEST_CASE("published models without a Config have about as many parameters as th
                                                   {"qwen3-vl-8b", 8.19},
                                                   {"rwkv6-1.6b", 1.6},
                                                   {"seed-oss-36b", 36.2},
+                                                  {"smallthinker-21b", 21.5},
                                                   {"smallthinker-4b", 4.03},
                                                   {"stablelm-2-1.6b", 1.644},
                                                   {"stablelm-2-12b", 12.14},
