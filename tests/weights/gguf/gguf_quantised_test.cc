@@ -143,6 +143,23 @@ TEST_CASE("Every quantised type is packed as the type that means exactly the sam
   }
 }
 
+TEST_CASE("Ternary tensors of BitNet's layers say that their inputs have a scale for each row") {
+  std::vector<NewGgufTensor> tensors = WideTensors();
+  Quantise(tensors, "blk.0.ffn_down.weight", "TQ2_0");
+  Quantise(tensors, "blk.0.ffn_up.weight", "Q4_0");
+  Quantise(tensors, "token_embd.weight", "TQ1_0");
+  for (const std::string architecture : {"bitnet", "qwen2"}) {
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "model.gguf";
+    WriteFile(path, GgufImage(GgufValues().String("general.architecture", architecture), tensors));
+    const auto file = Checkpoint::Open(path);
+    REQUIRE(file);
+    CHECK(file->Find("blk.0.ffn_down.weight")->row_scale == (architecture == "bitnet"));
+    CHECK_FALSE(file->Find("blk.0.ffn_up.weight")->row_scale);
+    CHECK_FALSE(file->Find("token_embd.weight")->row_scale);
+  }
+}
+
 struct OnlyFloats : Wide {
   using WeightTypes = FloatWeights;
 };
