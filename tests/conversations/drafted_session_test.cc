@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/cache/create.h"
 #include "skald/engine/speculation/draft_model.h"
-#include "skald/engine/speculation/head_drafter.h"
+#include "skald/engine/speculation/new_head_drafter.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/model/any_model.h"
+#include "skald/model/heads/assistant_head.h"
 #include "skald/model/heads/draft_head.h"
+#include "skald/model/heads/eagle_head.h"
+#include "skald/model/workspace.h"
 #include "skald/open/token_session.h"
 #include "tests/support/small_models.h"
 
@@ -62,8 +64,12 @@ std::vector<int32_t> Talk(TokenSession& session, const SmallModel& small, uint32
 SKALD_LAW("a drafter changes no answer of a session", small) {
   const RandomModel model(small, 3);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  const auto head = RandomPredictionHead(model.any(), 5);
-  size_t accepted = 0, drafted = 0;
+  std::vector<DraftHead> heads;
+  heads.push_back(*RandomEagleHead(model.any(), 5));
+  if (auto head = RandomPredictionHead(model.any(), 5)) heads.push_back(*std::move(head));
+  if (auto head = RandomAssistantHead(model.any(), 5)) heads.push_back(*std::move(head));
+  size_t accepted = 0;
+  std::vector<size_t> drafted;  // by each
   for (uint32_t seed = 1; seed <= 3; ++seed) {
     CAPTURE(seed);
     TokenSession plain = NewSession(model, nullptr);
@@ -71,18 +77,16 @@ SKALD_LAW("a drafter changes no answer of a session", small) {
     std::vector<std::shared_ptr<Drafter>> drafters = {
         std::make_shared<PromptLookup>(PromptLookupOptions{.longest = 3, .shortest = 1}),
         std::make_shared<DraftModel>(model, NewPool(small, kRuntime), workspace)};
-    if (head) {
-      drafters.push_back(
-          std::make_shared<HeadDrafter>(*head, *CreateBlockPool(head->body().layout(), kRuntime), workspace));
-    }
-    for (const auto& drafter : drafters) {
-      TokenSession session = NewSession(model, drafter);
+    for (const DraftHead& head : heads) drafters.push_back(*NewHeadDrafter(head, kRuntime, workspace));
+    drafted.resize(drafters.size());
+    for (size_t i = 0; i < drafters.size(); ++i) {
+      TokenSession session = NewSession(model, drafters[i]);
       CHECK(Talk(session, small, seed) == expected);
       accepted += session.statistics().accepted_tokens;
-      drafted += session.statistics().drafted_tokens;
+      drafted[i] += session.statistics().drafted_tokens;
     }
   }
-  CHECK(drafted > 0);
+  for (const size_t tokens : drafted) CHECK(tokens > 0);
   CHECK(accepted > 0);
 }
 

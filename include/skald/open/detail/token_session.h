@@ -168,7 +168,7 @@ SKALD_INLINE Result<Outputs> TokenSession::Compute(std::span<const int32_t> pass
 
 SKALD_INLINE std::vector<int32_t> TokenSession::Draft(std::span<const int32_t> text, const SamplerSettings& sampler,
                                                       uint32_t most) {
-  DraftTask task = {internal::kOnlyText, text, &sampler, most, watched_.Of(internal::kOnlyText)};
+  DraftTask task = {internal::kOnlyText, text, &sampler, most, watched_.Of(internal::kOnlyText), &state_.cache};
   if (most == 0 && task.rows.values.empty()) return {};
   const auto start = std::chrono::steady_clock::now();
   if (!parts_.drafter->Draft({&task, 1})) return {};
