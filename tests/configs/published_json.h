@@ -7,11 +7,11 @@
 // are written down from the numbers of the paper (configs/families/recurrent/rwkv7.h). Those in "described" are of
 // families without a Config, or of other sizes. Their numbers of parameters are compared with those of the models
 // (parameter_count_test.cc), as few are copies: most are put together from sizes that other projects, papers and model
-// cards quote, and the defaults of transformers 5.24. Where nobody quotes a number, it was chosen so that the count is
-// right, and nothing else holds it. minimax-text-01-456b has the fields of MiniMax-M1, which was trained from it;
-// phi-3.5-moe's factors of LongRoPE are 1; command-r-plus-08-2024 has the RoPE base of the first Command R, as no source
-// quotes its own; of plamo2-8b llama.cpp shows the width of the feed-forward layers, and the bytes of two files the
-// rest; of smallthinker-21b the layers without RoPE are taken from the paper's pattern, one of four.
+// cards quote, and the defaults of transformers 5.24. Where no source quotes a number, it was chosen so that the count
+// is right, and nothing else holds it. minimax-text-01-456b has the fields of MiniMax-M1, which was trained from it;
+// phi-3.5-moe's factors of LongRoPE are 1; command-r-plus-08-2024 has the RoPE base of the first Command R, as no
+// source quotes its own; of plamo2-8b llama.cpp shows the width of the feed-forward layers, and the bytes of two files
+// the rest; of smallthinker-21b the layers without RoPE are taken from the pattern of the paper, one of four.
 
 #ifndef SKALD_TESTS_CONFIGS_PUBLISHED_JSON_H_
 #define SKALD_TESTS_CONFIGS_PUBLISHED_JSON_H_

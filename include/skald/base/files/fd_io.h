@@ -92,10 +92,10 @@ class FileSink {
   /// Appends all of `bytes`.
   Result<void> Write(std::span<const std::byte> bytes);
 
-  /// What remains of a committed file in the system's memory.
+  /// The part of a committed file that stays in the system's memory.
   enum class Cached {
     kWritten,  ///< what was written: reading it is fast
-    kNothing,  ///< nothing, if it was synced: who maps it gets pages as large as the system reads ahead
+    kNothing,  ///< nothing, if it was synced: a later mapping has pages as large as the system reads ahead
   };
 
   /// Publishes the file. May be called once. After an error the previous file is unchanged, unless only the folder's

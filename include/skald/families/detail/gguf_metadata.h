@@ -95,7 +95,8 @@ inline std::string FirstDifference(const ModelSpec& read, const ModelSpec& expec
   constexpr std::string_view kAny = "they would be read as another model";
   const auto from = SpecToJson(read), to = SpecToJson(expected);
   if (!from || !to) return std::string(kAny);
-  const nlohmann::json known = nlohmann::json::parse(*from), meant = nlohmann::json::parse(*to);
+  nlohmann::json known, meant;
+  if (!ParseJson(*from, known).empty() || !ParseJson(*to, meant).empty()) return std::string(kAny);
   const nlohmann::json changes = nlohmann::json::diff(known, meant);
   if (changes.empty()) return std::string(kAny);
   const std::string path = changes.front()["path"];
