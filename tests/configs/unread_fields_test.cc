@@ -123,7 +123,8 @@ struct Idle {
   std::string_view configs, field, why;
 };
 constexpr Idle kIdle[] = {
-    {"qwen3-30b-a3b qwen1.5-moe-a2.7b qwen2-57b-a14b mistral-small-4", "intermediate_size", "all layers have experts"},
+    {"qwen3-30b-a3b qwen3-vl-30b-a3b qwen3-vl-235b-a22b qwen1.5-moe-a2.7b qwen2-57b-a14b mistral-small-4",
+     "intermediate_size", "all layers have experts"},
     {"gemma-4-26b-a4b gemma-4-31b", "use_double_wide_mlp",
      "of layers that share keys and values, of which there are none"},
     {"granite-4.0-h-350m", "rope_theta", "its attention has no positions"},

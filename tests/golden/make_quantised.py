@@ -37,6 +37,8 @@ CHUNKED = dict(SIZES, num_local_experts=3, num_experts_per_tok=1, intermediate_s
                interleave_moe_layer_step=2, attention_chunk_size=16, moe_layers=[1], pad_token_id=None)
 EXPERTS = dict(SIZES, num_hidden_layers=1, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=40,
                norm_topk_prob=True)
+IMAGES = dict(depth=1, hidden_size=16, intermediate_size=20, num_heads=2, num_position_embeddings=16,
+              out_hidden_size=SIZES["hidden_size"], deepstack_visual_indexes=[])  # what no text is read by
 
 FP8 = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"}
 CASES = {
@@ -68,6 +70,7 @@ CASES = {
     "bnb_int8": ("llama", lambda: BitsAndBytes("int8")),
     "mlx_4bit": ("llama", lambda: Mlx(4)),
     "fp8_experts": ("qwen3_moe", lambda: StackedFp8((24, 32), dict(FP8, weight_block_size=[24, 32]))),
+    "fp8_transposed": ("qwen3_vl_moe", lambda: StackedFp8((32, 32), dict(FP8, weight_block_size=[32, 32]), True)),
     "fbgemm_experts": ("llama4_text", FbgemmExperts),
     "ct_mixed": ("qwen3", lambda: MixedTensors([
         ("self_attn", CompressedTensors("pack-quantized", num_bits=4, strategy="group", group_size=32)),
@@ -110,9 +113,14 @@ def model_of(family, method):
         sizes = dict(sizes, hidden_size=128, intermediate_size=128, head_dim=32, num_hidden_layers=1)  # whole groups
     if isinstance(method, AwqFast):
         sizes = dict(sizes, intermediate_size=128)  # multiples of 64
+    kind = transformers.AutoModelForCausalLM
+    if family == "qwen3_vl_moe":
+        rope = dict(rope_type="default", rope_theta=5000.0, mrope_section=[3, 3, 2], mrope_interleaved=True)
+        sizes = dict(text_config=dict(EXPERTS, rope_parameters=rope), vision_config=IMAGES, tie_word_embeddings=False)
+        kind = transformers.AutoModelForImageTextToText
     config = transformers.AutoConfig.for_model(family, **sizes)
     config._attn_implementation = config._experts_implementation = "eager"
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    model = kind.from_config(config, dtype=torch.float32).eval()
     generator = torch.Generator().manual_seed(11)
     with torch.no_grad():
         for name, values in model.named_parameters():
@@ -150,6 +158,8 @@ def quantised(model, method):
     """The tensors of the folder; replaces the weights of the model by what they mean."""
     tensors = {}
     for name, values in model.named_parameters():
+        if ".visual." in name:
+            continue
         module = name.removesuffix(".weight")
         is_embedding = "embed_tokens" in name or "lm_head" in name
         if hasattr(method, "stacks") and "experts" in name:

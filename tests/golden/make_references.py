@@ -155,6 +155,12 @@ def internlm2_tensors(tensors, config):
     return named
 
 
+def published_experts(tensors):
+    """Stacked experts as Qwen3-VL is published with them, transposed, where transformers 5 writes them as others."""
+    return {name: values.transpose(1, 2).contiguous() if "mlp.experts." in name else values
+            for name, values in tensors.items()}
+
+
 def record(folder, family):
     model = model_of(folder, family)
     rows, recurrent, seed = [], [], 0
@@ -177,6 +183,9 @@ def record(folder, family):
     into = folder / family
     model.save_pretrained(into)
     (into / "generation_config.json").unlink(missing_ok=True)
+    if family == "qwen3_vl_moe":
+        written = (into / "model.safetensors").rename(into / "model.rows.safetensors")
+        save_file(published_experts(load_file(written)), into / "model.safetensors")
     if family in PUBLISHED:
         _, more, names = PUBLISHED[family]
         config = {names.get(name, name): value for name, value in json.loads((into / "config.json").read_text()).items()}

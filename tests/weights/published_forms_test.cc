@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -199,6 +200,62 @@ TEST_CASE("the text part of a multimodal model is the model") {
     }
     tensors.push_back(FloatTensor("model.visual.patch_embed.proj.weight", {1, 2}, {1, 2}));
     CheckIs(family, tensors, ConfigOf(family, "config.multimodal.json"));
+  }
+}
+
+// The golden checkpoint of Qwen3-VL with experts, these of another width; their matrices are transposed or not.
+std::vector<NewTensor> WithExperts(uint64_t width, bool transposed) {
+  std::vector<NewTensor> tensors = TensorsOf("qwen3_vl_moe");
+  for (NewTensor& tensor : tensors) {
+    if (tensor.name.find("mlp.experts.") == std::string::npos) continue;
+    constexpr uint64_t kWidth = 48;  // of the model
+    const bool are_gates = tensor.name.ends_with("gate_up_proj");
+    const uint64_t rows = are_gates ? 2 * width : kWidth, cols = are_gates ? kWidth : width;
+    std::vector<uint64_t> shape = {tensor.shape[0], transposed ? cols : rows, transposed ? rows : cols};
+    std::vector<float> values;
+    for (uint64_t i = 0; i < shape[0] * rows * cols; ++i) {
+      const uint64_t line = i / shape[2] % shape[1], column = i % shape[2];
+      values.push_back(static_cast<float>(transposed ? column * 64 + line : line * 64 + column));
+    }
+    tensor = FloatTensor(tensor.name, shape, values);
+  }
+  return tensors;
+}
+
+Result<ModelWeights> LoadWithExperts(int width, const std::vector<NewTensor>& tensors) {
+  nlohmann::json config = nlohmann::json::parse(ConfigOf("qwen3_vl_moe"));
+  config["text_config"]["moe_intermediate_size"] = width;
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "config.json", config.dump());
+  WriteFile(folder.path() / "model.safetensors", SafetensorsImage(tensors));
+  return LoadWeights(folder.path(), DescribeModel(folder.path())->spec, "", {.dtype = DType::kF32});
+}
+
+TEST_CASE("stacked experts are transposed or not, as the shapes of both tensors tell") {
+  for (const int width : {20, 24, 48}) {  // none is square, the gates are, the others are
+    CAPTURE(width);
+    const auto published = LoadWithExperts(width, WithExperts(width, true));
+    const auto written = LoadWithExperts(width, WithExperts(width, false));
+    REQUIRE_MESSAGE(published, published.error().message);
+    REQUIRE_MESSAGE(written, written.error().message);
+    CHECK(SameWeights(*published, *written));
+  }
+}
+
+TEST_CASE("stacked experts of which one tensor is transposed and another is not are refused") {
+  for (const bool transposed : {true, false}) {
+    for (const char* const ending : {"0.mlp.experts.gate_up_proj", "0.mlp.experts.down_proj",
+                                     "1.mlp.experts.gate_up_proj", "1.mlp.experts.down_proj"}) {
+      CAPTURE(ending);
+      std::vector<NewTensor> tensors = WithExperts(20, transposed), others = WithExperts(20, !transposed);
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        if (tensors[i].name.ends_with(ending)) tensors[i] = others[i];
+      }
+      const auto loaded = LoadWithExperts(20, tensors);
+      REQUIRE_FALSE(loaded);
+      CHECK(loaded.error().code == ErrorCode::kInvalidArgument);
+      CHECK(loaded.error().message.find("mlp.experts.") != std::string::npos);
+    }
   }
 }
 

@@ -43,7 +43,7 @@ struct FactRenaming;
 /// Returns the conventions that checkpoints name their tensors by; the first is that of most folders.
 std::span<const TensorNames> KnownTensorNames();
 
-/// The same for one file: a GGUF file's names tell how its converter lays rows out, which its architecture says.
+/// The same for one file: names tell how rows are laid out, which a GGUF file's architecture says, or shapes.
 std::vector<TensorNames> TensorNamesIn(const Checkpoint& checkpoint);
 
 /// Returns the one of these that a checkpoint follows.

@@ -27,20 +27,25 @@ class Fp8:
 
 
 class StackedFp8:
-    """Blocks of all experts in one tensor, as transformers has them in memory; other modules as Fp8."""
+    """Blocks of all experts in one tensor, as transformers has them in memory, or transposed, as Qwen3-VL is published;
+    other modules as Fp8."""
 
     stacks = True
 
-    def __init__(self, block, config):
+    def __init__(self, block, config, transposed=False):
         self.plain, self.config = Fp8(block, torch.float32, "weight_scale_inv", config), config
+        self.transposed = transposed
 
     def __call__(self, name, weight):
         if weight.dim() == 2:
             return self.plain(name, weight)
+        if self.transposed:
+            weight = weight.transpose(1, 2)
         parts = [self.plain(name, expert) for expert in weight]
         tensors = {"": torch.stack([part["weight"] for part, _ in parts]),
                    "_scale_inv": torch.stack([part["weight_scale_inv"] for part, _ in parts])}
-        return tensors, torch.stack([found for _, found in parts])
+        found = torch.stack([found for _, found in parts])
+        return tensors, found.transpose(1, 2) if self.transposed else found
 
 
 class FbgemmExperts:

@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "skald/base/inline.h"
@@ -74,6 +76,13 @@ inline constexpr auto kGgufNamesInPairs = [] {
   return names;
 }();
 
+// The same of folders with stacked experts whose matrices are transposed.
+inline constexpr auto kTransposedFolderNames = [] {
+  auto names = kAllFolderNames;
+  for (Renaming& name : names) name.layout.transposed |= name.theirs == kStackedGates || name.theirs == kStackedDown;
+  return names;
+}();
+
 // Heads of rerankers and dense layers of encoders.
 inline constexpr std::string_view kGgufHeads[] = {"cls.", "dense_2.", "dense_3."};
 
@@ -99,6 +108,7 @@ inline constexpr TensorNames kCommonTensors[] = {
     // Text models without a head, as encoders are published.
     {.body = "", .head = "lm_head.", .renamings = kAllFolderNames},
 };
+inline constexpr const TensorNames& kCommonMultimodal = kCommonTensors[2];
 inline constexpr const TensorNames& kCommonGguf = kCommonTensors[3];
 inline constexpr TensorNames kGgufInPairs = GgufTensors(kGgufNamesInPairs);
 
@@ -131,8 +141,28 @@ inline bool HasRopePairs(const Checkpoint& checkpoint) {
   return architecture != nullptr && architecture->has_rope_pairs;
 }
 
+// Whether the matrices of stacked experts are transposed. Folders of Qwen3-VL are published like that, and transformers
+// 5 writes them as those of all others. The tensors of one layer tell it together, even where one of them is square:
+// the width of the model is the number of lines of the gates and that of columns of the others.
+inline bool HasTransposedExperts(const Checkpoint& checkpoint) {
+  const auto& tensors = checkpoint.tensors();
+  const auto found = std::ranges::find_if(
+      tensors, [](const TensorView& tensor) { return kCommonMultimodal.WithinLayer(tensor.name) == kStackedGates; });
+  if (found == tensors.end()) return false;
+  const std::string_view layer = found->name.substr(0, found->name.size() - kStackedGates.size());
+  const TensorView* const down = checkpoint.Find(Concat({layer, kStackedDown}));
+  const TensorView* const router = checkpoint.Find(Concat({layer, "mlp.gate.weight"}));
+  if (down == nullptr || down->shape.empty() || router == nullptr || router->shape.empty()) return false;
+  uint64_t lines = 1;  // of all experts; quantised ones have no axis of their own
+  for (size_t i = 0; i + 1 < found->shape.size(); ++i) lines *= found->shape[i];
+  return lines == router->shape.front() * down->shape.back();
+}
+
 SKALD_INLINE std::vector<TensorNames> TensorNamesIn(const Checkpoint& checkpoint) {
   std::vector<TensorNames> known(kAllTensors.begin(), kAllTensors.end());
+  if (HasTransposedExperts(checkpoint)) {
+    known[&kCommonMultimodal - kCommonTensors].renamings = kTransposedFolderNames;
+  }
   if (HasRopePairs(checkpoint)) known[&kCommonGguf - kCommonTensors] = kGgufInPairs;
   return known;
 }

@@ -9,8 +9,10 @@
 #include "skald/families/qwen3/qwen3.h"
 #include "skald/families/qwen3/qwen3_moe.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
 
 namespace skald::internal {
 
@@ -28,9 +30,17 @@ inline FamilyRules Qwen3MoeRules() {
           .experts = ExpertRule::kSomeLayers};
 }
 
+// Its router's weights add up to 1, whatever the field says that Qwen3-MoE has for it.
+inline TextModel ReadQwen3VlMoe(const JsonFields& fields) {
+  ShortForm a = ReadTransformer(fields, Qwen3MoeRules());
+  fields.Expect("norm_topk_prob", true);
+  ChangeExperts(a, [](MixtureOfExperts& experts) { experts.normalized = true; });
+  return a;
+}
+
 inline constexpr PassedFields kQwen3PassedJson[] = {
     {"only counts with use_sliding_window, and is read with it", "", "sliding_window"},
-    {"positions in images; a text's are the same in every section", "qwen3",
+    {"positions in images; a text's are the same in every section", "qwen3 qwen3_moe",
      "rope_parameters.mrope_section rope_parameters.mrope_interleaved rope_scaling.mrope_section "
      "rope_scaling.mrope_interleaved"}};
 
@@ -44,7 +54,8 @@ inline constexpr PassedFields kQwen3PassedGguf[] = {
 inline constexpr ModelType kQwen3Types[] = {
     {.name = Qwen3Family::kModelType, .read = ReadTransformerWith<Qwen3Rules>},
     {.name = Qwen3MoeFamily::kModelType, .read = ReadTransformerWith<Qwen3MoeRules>},
-    {.name = "qwen3_vl_text", .read = ReadTransformerWith<Qwen3Rules>, .outer = "qwen3_vl"}};
+    {.name = "qwen3_vl_text", .read = ReadTransformerWith<Qwen3Rules>, .outer = "qwen3_vl"},
+    {.name = "qwen3_vl_moe_text", .read = ReadQwen3VlMoe, .outer = "qwen3_vl_moe"}};
 
 inline constexpr GgufArchitecture kQwen3Architectures[] = {
     {.name = "qwen3", .read = ReadGgufWith<Qwen3Rules>, .is_written = true},

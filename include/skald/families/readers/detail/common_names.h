@@ -6,9 +6,14 @@
 #ifndef SKALD_FAMILIES_READERS_DETAIL_COMMON_NAMES_H_
 #define SKALD_FAMILIES_READERS_DETAIL_COMMON_NAMES_H_
 
+#include <string_view>
+
 #include "skald/weights/files/tensor_names.h"
 
 namespace skald::internal {
+
+// Tensors that newer files stack experts in.
+inline constexpr std::string_view kStackedGates = "mlp.experts.gate_up_proj", kStackedDown = "mlp.experts.down_proj";
 
 // Unchanged names are listed because some family also uses another spelling.
 inline constexpr Renaming kFolderNames[] = {{"feed_forward_norm.", "post_attention_layernorm."},
@@ -16,10 +21,9 @@ inline constexpr Renaming kFolderNames[] = {{"feed_forward_norm.", "post_attenti
                                             {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},
                                             {"mlp.experts.down_proj.", "mlp.experts.#.down_proj."},
                                             {"mlp.gate.", "mlp.gate."},
-                                            // as newer files stack them
-                                            {"mlp.experts.gate_proj.weight", "mlp.experts.gate_up_proj"},
-                                            {"mlp.experts.up_proj.weight", "mlp.experts.gate_up_proj"},
-                                            {"mlp.experts.down_proj.weight", "mlp.experts.down_proj"},
+                                            {"mlp.experts.gate_proj.weight", kStackedGates},
+                                            {"mlp.experts.up_proj.weight", kStackedGates},
+                                            {"mlp.experts.down_proj.weight", kStackedDown},
                                             // as MLX stacks them
                                             {"mlp.experts.gate_proj.", "mlp.switch_mlp.gate_proj."},
                                             {"mlp.experts.up_proj.", "mlp.switch_mlp.up_proj."},
