@@ -11,7 +11,8 @@
 // is right, and nothing else holds it. minimax-text-01-456b has the fields of MiniMax-M1, which was trained from it;
 // phi-3.5-moe's factors of LongRoPE are 1; command-r-plus-08-2024 has the RoPE base of the first Command R, as no
 // source quotes its own; of plamo2-8b llama.cpp shows the width of the feed-forward layers, and the bytes of two files
-// the rest; of smallthinker-21b the layers without RoPE are taken from the pattern of the paper, one of four.
+// the rest; of ling-plus sources quote the layers, the experts and the size of heads, ling-lite's head_dim is that of
+// Ling-lite-base; of smallthinker-21b the layers without RoPE are taken from the pattern of the paper, one of four.
 
 #ifndef SKALD_TESTS_CONFIGS_PUBLISHED_JSON_H_
 #define SKALD_TESTS_CONFIGS_PUBLISHED_JSON_H_

@@ -125,6 +125,7 @@ struct Idle {
 constexpr Idle kIdle[] = {
     {"qwen3-30b-a3b qwen3-vl-30b-a3b qwen3-vl-235b-a22b qwen1.5-moe-a2.7b qwen2-57b-a14b mistral-small-4",
      "intermediate_size", "all layers have experts"},
+    {"ling-lite ling-lite-1.5 ling-plus", "intermediate_size", "likewise"},
     {"gemma-4-26b-a4b gemma-4-31b", "use_double_wide_mlp",
      "of layers that share keys and values, of which there are none"},
     {"granite-4.0-h-350m", "rope_theta", "its attention has no positions"},
@@ -284,7 +285,8 @@ TEST_CASE("Scalings of RoPE are read or refused in every architecture with one")
 
 // Metadata that are read and yet change nothing in a sample.
 constexpr Idle kIdleMetadata[] = {
-    {"qwen2moe qwen3moe qwen3vlmoe hunyuan-moe smallthinker", "feed_forward_length", "all layers have experts"},
+    {"qwen2moe qwen3moe qwen3vlmoe hunyuan-moe smallthinker bailingmoe", "feed_forward_length",
+     "all layers have experts"},
     {"ernie4_5-moe bailingmoe2", "expert_shared_count", "their width is another number"},
     {"granitehybrid", "rope.dimension_count", "its attention has no positions"},
     {"granitehybrid", "rope.freq_base", "its attention has no positions"},

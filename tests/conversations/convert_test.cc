@@ -129,6 +129,26 @@ TEST_CASE("models of the sizes that llama.cpp takes for granted are written, whi
   }
 }
 
+TEST_CASE("a head with normed columns is written as it is multiplied") {
+  const TemporaryFolder folder;
+  const auto source = Changed("bailing_moe_softmax", {{"norm_head", true}}, folder.path());
+  CheckNear(source, folder.path() / "model.gguf", 0.0f);
+  CHECK(Logits(source, {3, 17}) != Logits(GoldenPath("bailing_moe_softmax"), {3, 17}));
+}
+
+TEST_CASE("of a family with two architectures, a model is refused in the words of its own") {
+  const TemporaryFolder folder;
+  const auto golden = GoldenPath("bailing_moe_softmax"), source = folder.path() / "dense";
+  std::filesystem::create_directory(source);
+  std::filesystem::copy(golden / "config.dense.json", source / "config.json");
+  std::filesystem::copy(golden / "model.dense.safetensors", source / "model.safetensors");
+  const auto refused = Convert(source, folder.path() / "model.gguf");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kUnsupported);
+  CHECK(refused.error().message.find("yet: as bailingmoe: metadata: bailingmoe.leading_dense_block_count is 1; Skald "
+                                     "supports only 0") != std::string::npos);
+}
+
 TEST_CASE("biases of queries and keys are turned as their rows are") {
   const TemporaryFolder folder;
   WriteFile(folder.path() / "config.json", kBiasedConfigJson);

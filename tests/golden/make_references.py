@@ -88,6 +88,12 @@ def model_of(folder, family):
     torch.manual_seed(7)
     make = kind.from_config if family in SIZES else kind._from_config
     model = make(config, dtype=torch.float32).eval()
+    fill(model, family)
+    return model
+
+
+def fill(model, family):
+    """Gives a model random weights."""
     generator = torch.Generator().manual_seed(11)
     with torch.no_grad():
         for name, values in [*model.named_parameters(), *model.named_buffers()]:
@@ -101,7 +107,6 @@ def model_of(folder, family):
             is_embedding = "embed" in name or "wte" in name
             scale = 1.5 / values.shape[-1] ** 0.5 if values.dim() > 1 else 0.2
             values.copy_(1.0 + 0.2 * noise if is_norm else noise * (1.0 if is_embedding else scale))
-    return model
 
 
 @torch.no_grad()

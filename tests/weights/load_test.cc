@@ -3,6 +3,8 @@
 #include "skald/model/load.h"
 #include "skald/base/numbers/bf16.h"
 
+#include <cmath>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +104,34 @@ TEST_CASE("The default is bf16 matrices, rounded from F32, and float vectors") {
   for (float& value : rounded) value = ToFloat(RoundToBF16(value));
   CHECK(Unpack(FeedForwardOf(*weights, 0).Of<GatedFeedForward>().down) == rounded);
   CHECK(weights->final_norm.Of<RmsNorm>() == FloatsOf(TensorNamed(tensors, "model.norm.weight")));
+}
+
+struct NormedHead : TinyModel {
+  static constexpr bool kNormedHead = true;
+};
+
+TEST_CASE("Columns of a normed head are divided by their norms, and rounded once") {
+  std::vector<NewTensor> tensors = TinyTensors<NormedHead>();
+  NewTensor& head = TensorNamed(tensors, "lm_head.weight");
+  std::vector<float> expected = FloatsOf(head);
+  constexpr size_t kCols = NormedHead::kModelDim;
+  for (size_t i = 0; i < expected.size(); i += kCols) expected[i] = 0.0f;  // a column without a norm
+  head = testing::FloatTensor(head.name, head.shape, expected);
+  for (size_t col = 0; col < kCols; ++col) {
+    double squares = 0.0;
+    for (size_t i = col; i < expected.size(); i += kCols) squares += double{expected[i]} * double{expected[i]};
+    for (size_t i = col; i < expected.size(); i += kCols) {
+      expected[i] = static_cast<float>(double{expected[i]} / (std::sqrt(squares) + 1e-7));
+    }
+  }
+  const Result<ModelWeights> exact = LoadTensors<NormedHead>(tensors, {.dtype = DType::kF32});
+  REQUIRE(exact);
+  CHECK(Unpack(*exact->head) == expected);
+  const Result<ModelWeights> short_floats = LoadTensors<NormedHead>(tensors);
+  REQUIRE(short_floats);
+  CHECK(short_floats->head->dtype == DType::kBF16);
+  for (float& value : expected) value = ToFloat(RoundToBF16(value));
+  CHECK(Unpack(*short_floats->head) == expected);
 }
 
 TEST_CASE("Threads and shards change no byte") {

@@ -97,6 +97,7 @@ struct ModelSpec {
   int per_layer_vocab = 0;  ///< tokens that have inputs of their own for each layer, others those of the first; 0: all
   std::optional<NormSpec> embedding_norm = {};  ///< of embeddings on the way in
   bool head_bias = false;                       ///< logits have a bias, before they are divided
+  bool normed_head = false;  ///< the output head's matrix has columns of norm 1 (Part::normed_columns)
   /// Rows of learned embeddings of positions, added to those of tokens: no text is longer. 0: there are none.
   int positions = 0;
   int first_position = 0;           ///< the row of a text's first token
@@ -133,6 +134,7 @@ struct ModelSpec {
     VisitUnless(0, "per_layer_vocab", per_layer_vocab, visit);
     if (embedding_norm) visit("embedding_norm", *embedding_norm);
     VisitUnless(false, "head_bias", head_bias, visit);
+    VisitUnless(false, "normed_head", normed_head, visit);
     VisitUnless(0, "positions", positions, visit);
     VisitUnless(0, "first_position", first_position, visit);
     VisitUnless(0, "token_types", token_types, visit);
@@ -264,6 +266,7 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   const auto is_multiplier = [](float value) { return value > 0.0f && value <= 1e30f; };
   if (!is_multiplier(spec.embedding_multiplier)) return "kEmbeddingMultiplier must be positive.";
   if (!is_multiplier(spec.logits_scaling)) return "kLogitsScaling must be positive: logits are divided by it.";
+  if (spec.normed_head && spec.tied_embeddings) return "An output head with normed columns is not the embedding.";
   if (const char* why = spec.final_norm.WhyImpossible()) return why;
   if (spec.per_layer_dim < 0) return "The width of per-layer inputs must not be negative.";
   if (spec.per_layer_vocab < 0 || spec.per_layer_vocab > spec.vocab_size) {

@@ -48,6 +48,10 @@ struct Part {
   Interleaved interleaved = {};            ///< in tensors whose names say that they are interleaved (Renaming)
   bool transposed = false;                 ///< stored as columns
   size_t paired = 0;  ///< of each head the first rows, which RoPE turns as neighbours in every file; 0: none
+  /// Each column is divided by its norm (plus 1e-7), as NormHead has it (modeling_bailing_moe.py of
+  /// https://github.com/inclusionAI/Ling, compute_logit): by the root of the sum of the squares of its elements in all
+  /// rows.
+  bool normed_columns = false;
 };
 
 /// A tensor of floats with any number of axes.

@@ -155,6 +155,12 @@ class TensorFinder {
 
   static Holder HolderOf(const Place& place, const std::optional<ExpertIndex>& expert);
 
+  /// The rows of a part as its tensor has them.
+  TensorRows RequireStoredRows(const Part& part, const Place& place, size_t cols);
+
+  /// The same rows as floats whose columns are divided by their norms.
+  TensorRows WithNormedColumns(const TensorRows& rows, size_t cols);
+
   /// Requires a tensor of stacked matrices of `shape`; `holder` gives their number.
   const TensorView* RequireStacked(const Holder& holder, const Place& place, std::vector<uint64_t> shape,
                                    bool may_be_grouped);

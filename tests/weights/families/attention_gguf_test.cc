@@ -107,12 +107,30 @@ void AddHalves(const std::string& layer, const NewTensor& tensor, std::vector<Ne
   }
 }
 
+constexpr size_t kHeadDim = 10;
+
+// Adds the queries, the keys and the values of a tensor that has them one after the other, `kv_rows` of the latter two.
+void AddQueriesKeysValues(const std::string& name, const NewTensor& tensor, size_t kv_rows, bool has_rope_pairs,
+                          std::vector<NewGgufTensor>& converted) {
+  const size_t row = tensor.bytes.size() / tensor.shape[0];
+  size_t begin = 0;
+  for (const char* const part : {"attn_q.", "attn_k.", "attn_v."}) {
+    const size_t rows = begin == 0 ? tensor.shape[0] - 2 * kv_rows : kv_rows;
+    std::string bytes = tensor.bytes.substr(begin * row, rows * row);
+    if (has_rope_pairs && part[5] != 'v') bytes = WithPairsAdjacent(bytes, rows, kHeadDim);
+    std::string named = name;
+    converted.push_back(
+        {named.replace(named.find("attn_qkv."), 9, part), 0, {rows, tensor.shape[1]}, std::move(bytes)});
+    begin += rows;
+  }
+}
+
 // The converter's tensors of a checkpoint. An encoder of images is a file of its own.
 std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
   const json names = family.converted.value("names", json::array());
   const bool has_rope_pairs = family.Is("has_rope_pairs"), as_columns = family.Is("as_columns");
-  const size_t groups = family.converted.value("groups", size_t{0});  // of heads, joined in one tensor; 0: none
-  constexpr size_t kHeadDim = 10;
+  const size_t groups = family.converted.value("groups", size_t{0});        // of heads, joined in one tensor; 0: none
+  const size_t key_heads = family.converted.value("key_heads", size_t{0});  // where the three are apart in files
   std::vector<NewGgufTensor> converted;
   for (const NewTensor& tensor : RawFile(GoldenPath(family.folder + "/model.safetensors")).Tensors()) {
     std::string name = tensor.name, bytes = tensor.bytes;
@@ -140,7 +158,12 @@ std::vector<NewGgufTensor> ConvertedTensors(const Family& family) {
       bytes = Transposed(bytes, shape[0]);
       std::swap(shape[0], shape[1]);
     }
-    const bool is_joined = groups > 0 && name.find("attn_qkv.") != std::string::npos;
+    const bool is_of_all = name.find("attn_qkv.") != std::string::npos;
+    if (is_of_all && key_heads > 0) {
+      AddQueriesKeysValues(GgufName(name, false), tensor, key_heads * kHeadDim, has_rope_pairs, converted);
+      continue;
+    }
+    const bool is_joined = groups > 0 && is_of_all;
     if (is_joined) bytes = WithGroupsApart(bytes, tensor.shape[0] / kHeadDim - 2 * groups, groups);
     if (is_joined && has_rope_pairs) {
       const size_t turned = tensor.shape[0] - groups * kHeadDim, end = bytes.size() / tensor.shape[0] * turned;

@@ -214,6 +214,7 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
   members.AddUnless(false, "kSharedFeedForward", a.shared_feed_forward);
   members.AddUnless(false, "kParallelLayers", a.parallel_layers);
   members.AddUnless(false, "kHeadBias", a.head_bias);
+  members.AddUnless(false, "kNormedHead", a.normed_head);
   if (std::ranges::any_of(a.layers, IsAttention)) AddAttention(a, expressions, members);
   AddRecurrence(a, members);
 }
@@ -277,6 +278,7 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
   facts.AddUnless(Literal(0), "per_layer_vocab", Literal(spec.per_layer_vocab));
   if (spec.embedding_norm) facts.Add("embedding_norm", expressions.Of(*spec.embedding_norm));
   facts.AddUnless(Literal(false), "head_bias", Literal(spec.head_bias));
+  facts.AddUnless(Literal(false), "normed_head", Literal(spec.normed_head));
   facts.AddUnless(Literal(0), "positions", Literal(spec.positions));
   facts.AddUnless(Literal(0), "first_position", Literal(spec.first_position));
   facts.AddUnless(Literal(0), "token_types", Literal(spec.token_types));

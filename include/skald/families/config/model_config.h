@@ -10,9 +10,9 @@
 //
 // In the short form every Config gives kName, kModelDim, kVocabSize, kLayers, kTiedEmbeddings, kNormEpsilon.
 //   Optional: kFinalSoftcap, kPreNorms, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale,
-//   kEmbeddingMultiplier, kResidualMultiplier, kLogitsScaling, kParallelLayers, kHeadBias; and kModelType, the
-//   "model_type" of Hugging Face's config.json, by which find_named.h recognises checkpoints. kNorm, a LayerNorm or a
-//   norm of your own, takes the place of kNormEpsilon and kUnitOffsetNorms.
+//   kEmbeddingMultiplier, kResidualMultiplier, kLogitsScaling, kParallelLayers, kHeadBias, kNormedHead; and
+//   kModelType, the "model_type" of Hugging Face's config.json, by which find_named.h recognises checkpoints. kNorm, a
+//   LayerNorm or a norm of your own, takes the place of kNormEpsilon and kUnitOffsetNorms.
 // With gated feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
 //   Or kFeedForward, a layer of any type: FeedForward, which has no gate, MixtureOfExperts, or one of your own; and
 //   then kDenseLayers, a std::array of the numbers of layers that have kFeedForwardDim and kActivation all the same, or
@@ -122,6 +122,7 @@ constexpr void ReadSizes(ShortForm& a) {
   if constexpr (requires { C::kSharedFeedForward; }) a.shared_feed_forward = C::kSharedFeedForward;
   if constexpr (requires { C::kParallelLayers; }) a.parallel_layers = C::kParallelLayers;
   if constexpr (requires { C::kHeadBias; }) a.head_bias = C::kHeadBias;
+  if constexpr (requires { C::kNormedHead; }) a.normed_head = C::kNormedHead;
   if constexpr (requires { C::kDenseLayers; })
     a.dense_layers.assign(std::begin(C::kDenseLayers), std::end(C::kDenseLayers));
   if constexpr (requires { C::kActivation; }) a.activation = C::kActivation;

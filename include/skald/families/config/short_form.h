@@ -70,6 +70,7 @@ struct ShortForm {
   bool both_ways = false;                      ///< attention sees later positions too, as in encoders
   bool interleaved_rope = false;               ///< RoPE turns neighbours in each head
   bool head_bias = false;                      ///< of the output head
+  bool normed_head = false;                    ///< columns of the output head are divided by their norms
   bool parallel_layers = false;                ///< a mixer and its feed-forward layer side by side, after one norm
   bool pre_norms = true;                       ///< a norm before each mixer and each feed-forward layer
   bool post_norms = false;                     ///< a norm after each, before its output is added
@@ -171,7 +172,8 @@ constexpr ModelSpec Expand(const ShortForm& a) {
                     .final_softcap = a.final_softcap,
                     .embedding_multiplier = a.embedding_multiplier,
                     .logits_scaling = a.logits_scaling,
-                    .head_bias = a.head_bias};
+                    .head_bias = a.head_bias,
+                    .normed_head = a.normed_head};
   for (uint32_t i = 0; i < a.layers.size(); ++i) {
     Block mixer = {.number = i, .norm = pre_norm, .post_norm = post_norm, .residual_multiplier = a.residual_multiplier};
     mixer.layers.push_back(internal::MixerOf(a, a.layers[i]));

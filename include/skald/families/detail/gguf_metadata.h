@@ -123,14 +123,16 @@ struct WrittenArchitecture {
   const GgufArchitecture* architecture;
 };
 
-// Those of the family that are written, and those of others that are written for it.
-inline std::vector<WrittenArchitecture> ArchitecturesFor(const FamilyRow* family, std::string_view model_type) {
+// Those of the family that are written of such a model, and those of others that are written for it.
+inline std::vector<WrittenArchitecture> ArchitecturesFor(const FamilyRow* family, std::string_view model_type,
+                                                         const ModelSpec& spec) {
   std::vector<WrittenArchitecture> found;
   for (const FamilyRow& row : kFamilies) {
     for (const GgufArchitecture& architecture : row.architectures) {
       const auto& others = architecture.written_for;
       const bool is_for = &row == family || std::ranges::find(others, model_type) != others.end();
-      if (architecture.is_written && is_for) found.push_back({&row, &architecture});
+      const bool is_of = architecture.is_of == nullptr || architecture.is_of(spec);
+      if (architecture.is_written && is_for && is_of) found.push_back({&row, &architecture});
     }
   }
   return found;
@@ -206,7 +208,7 @@ SKALD_INLINE Result<GgufDescription> DescribeForGguf(const ModelSpec& spec, std:
                                                      uint32_t context) {
   return NoThrow("the metadata", [&]() -> Result<GgufDescription> {
     const internal::FamilyRow* const family = internal::FamilyOfModelType(model_type);
-    const auto architectures = internal::ArchitecturesFor(family, model_type);
+    const auto architectures = internal::ArchitecturesFor(family, model_type, spec);
     if (architectures.empty()) {
       return Fail(ErrorCode::kUnsupported,
                   Concat({"models like this one (", model_type,

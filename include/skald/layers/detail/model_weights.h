@@ -57,7 +57,8 @@ SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
   list.SetShare(weights.share);
   list.AddMatrix(weights.embedding, model, {{"embed_tokens.weight", vocab}});
   if (weights.head) {
-    list.AddMatrix(*weights.head, model, {{"lm_head.weight", vocab}});
+    list.AddMatrix(*weights.head, model,
+                   {{.name = "lm_head.weight", .rows = vocab, .normed_columns = spec.normed_head}});
   } else {
     list.AllowCopy("lm_head.weight", "embed_tokens.weight");
   }

@@ -127,6 +127,32 @@ SKALD_INLINE void TensorFinder::Reorder(TensorRows& rows) {
 }
 
 SKALD_INLINE TensorRows TensorFinder::RequireRows(const Part& part, const Place& place, size_t cols) {
+  const TensorRows rows = RequireStoredRows(part, place, cols);
+  return part.normed_columns ? WithNormedColumns(rows, cols) : rows;
+}
+
+SKALD_INLINE TensorRows TensorFinder::WithNormedColumns(const TensorRows& rows, size_t cols) {
+  if (rows.view == nullptr || !status_) return rows;
+  const TensorView& stored = *rows.view;
+  const auto count = static_cast<size_t>(stored.shape[0]);
+  SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, stored});
+  TensorView& view = slice.view;
+  view.shape = {&slice.rows, 1};
+  view.dtype_name = "F32", view.dtype = DType::kF32, view.format = nullptr, view.factors = {};
+  const bool is_plain = stored.quantised == nullptr;
+  bytes_total_ -= is_plain ? stored.bytes.size() : count * stored.quantised->row_bytes();
+  bytes_total_ += count * cols * sizeof(float);
+  return {&view, [rows, cols] {
+            const std::vector<std::byte> gathered = rows.gather ? rows.gather() : std::vector<std::byte>();
+            const TensorView& source = *rows.view;
+            return NormedColumns(
+                {rows.gather ? gathered.data() : source.bytes.data(), source.dtype.value_or(DType::kF32),
+                 static_cast<size_t>(source.shape[0]), source.format, FactorOf(source)},
+                cols);
+          }};
+}
+
+SKALD_INLINE TensorRows TensorFinder::RequireStoredRows(const Part& part, const Place& place, size_t cols) {
   const Holder holder = HolderOf(place, part.expert);
   const RowLayout& layout = place.spelling.layout;
   if (layout.mxfp4) return RequireMxfp4(holder, place, part.rows, cols);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collects rows of a matrix that are not consecutive in their tensor: every second one, columns, values of groups,
-// rows that are quantised in several tensors, or MXFP4 as published for gpt-oss, with codes and scales in two tensors.
+// rows that are quantised in several tensors, or MXFP4 as published for gpt-oss, with codes and scales in two tensors;
+// and rows of which all together tell the numbers.
 
 #ifndef SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
 #define SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
@@ -10,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/types/code_group.h"
 #include "skald/weights/types/quantised_rows.h"
 
@@ -34,6 +36,10 @@ std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t c
 /// The values of group-quantised rows, `count` of them, as the bytes of floats.
 std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format, size_t count,
                                    float factor = 1.0f);
+
+/// The rows of `source`, of `cols` weights, as the bytes of floats: each column divided by its norm
+/// (Part::normed_columns). Norms are computed in double, and quotients rounded once.
+std::vector<std::byte> NormedColumns(const PackSource& source, size_t cols);
 
 /// Of codes [rows, blocks, 16] and scales [rows, blocks], `blocks` to a row. Returns rows of GGUF's blocks.
 std::vector<std::byte> GatherMxfp4(std::span<const std::byte> codes, std::span<const std::byte> scales, size_t blocks,

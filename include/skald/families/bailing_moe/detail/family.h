@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ling 2.0 and Ring 2.0: their row of the registry.
+// Ling and Ring: their row of the registry, and the readers of 2.0.
 
 #ifndef SKALD_FAMILIES_BAILING_MOE_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_BAILING_MOE_DETAIL_FAMILY_H_
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "skald/families/bailing_moe/bailing_moe.h"
+#include "skald/families/bailing_moe/detail/first_bailing_moe.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/deepseek_v3/deepseek_v3.h"
 #include "skald/families/deepseek_v3/detail/deepseek_v3.h"
@@ -24,7 +25,6 @@ namespace skald::internal {
 
 inline FamilyRules BailingMoeRules() { return {.implied = ShortFormOf<BailingMoeFamily>(), .may_rotate_partly = true}; }
 
-// The first models of this name, without a function of scores, weighed experts by a softmax.
 inline MixtureOfExperts ReadBailingExperts(const JsonFields& fields) {
   if (fields.Find("score_function") == nullptr) fields.Missing("score_function");
   fields.Expect("score_function", "sigmoid");
@@ -41,6 +41,7 @@ inline MixtureOfExperts ReadBailingExperts(const JsonFields& fields) {
 }
 
 inline TextModel ReadBailingMoe(const JsonFields& fields) {
+  if (IsFirstBailingMoe(fields)) return ReadFirstBailingMoe(fields);
   ShortForm a = ReadTransformer(fields, BailingMoeRules());
   a.qkv_bias = fields.Flag("use_qkv_bias", false);
   a.attention_output_bias = fields.Flag("use_bias", false);
@@ -65,13 +66,24 @@ inline std::vector<DescribedModel> ReadBailingMoeGguf(const JsonFields& fields, 
   return {{a.model_type, Expand(a)}};
 }
 
-inline constexpr Renaming kBailingMoeNames[] = {
-    {"feed_forward_norm.", "post_attention_layernorm."}, {"self_attn.q_proj.", "attention.query_key_value."},
-    {"self_attn.k_proj.", "attention.query_key_value."}, {"self_attn.v_proj.", "attention.query_key_value."},
-    {"self_attn.q_norm.", "attention.query_layernorm."}, {"self_attn.k_norm.", "attention.key_layernorm."},
-    {"self_attn.o_proj.", "attention.dense."},           {"mlp.gate.e_score_correction_bias", "mlp.gate.expert_bias"},
-    {"mlp.shared_expert.", "mlp.shared_experts."},       {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
-    {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},  {"mlp.experts.down_proj.", "mlp.experts.#.down_proj."}};
+// MLX stacks experts, and has the router within a module.
+inline constexpr Renaming kBailingMoeNames[] = {{"feed_forward_norm.", "post_attention_layernorm."},
+                                                {"self_attn.q_proj.", "attention.query_key_value."},
+                                                {"self_attn.k_proj.", "attention.query_key_value."},
+                                                {"self_attn.v_proj.", "attention.query_key_value."},
+                                                {"self_attn.q_norm.", "attention.query_layernorm."},
+                                                {"self_attn.k_norm.", "attention.key_layernorm."},
+                                                {"self_attn.o_proj.", "attention.dense."},
+                                                {"mlp.gate.e_score_correction_bias", "mlp.gate.expert_bias"},
+                                                {"mlp.gate.weight", "mlp.gate.weight"},
+                                                {"mlp.gate.weight", "mlp.gate.gate_proj.weight"},
+                                                {"mlp.shared_expert.", "mlp.shared_experts."},
+                                                {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
+                                                {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},
+                                                {"mlp.experts.down_proj.", "mlp.experts.#.down_proj."},
+                                                {"mlp.experts.gate_proj.", "mlp.switch_mlp.gate_proj."},
+                                                {"mlp.experts.up_proj.", "mlp.switch_mlp.up_proj."},
+                                                {"mlp.experts.down_proj.", "mlp.switch_mlp.down_proj."}};
 
 inline constexpr TensorNames kBailingMoeTensors[] = {
     {.body = "model.", .head = "lm_head.", .embedding = "word_embeddings.weight", .renamings = kBailingMoeNames}};
@@ -84,20 +96,33 @@ inline constexpr PassedFields kBailingMoePassedJson[] = {
     {"the weights of the chosen experts add up to 1", "", "norm_topk_prob", true},
     {"num_shared_experts and moe_intermediate_size say it", "", "moe_shared_expert_intermediate_size"},
     {"only counts with windows, of which there are none", "", "max_window_layers"},
-    {"norms are RMSNorms", "", "use_rmsnorm", true}};
+    {"norms are RMSNorms", "", "use_rmsnorm", true},
+    {"the head is as it is; read where the first models have it", "", "norm_head", false},
+    {"the softmax of scores is as it is", "", "norm_softmax", false}};
 
 inline constexpr ModelType kBailingMoeTypes[] = {{.name = BailingMoeFamily::kModelType, .read = ReadBailingMoe}};
 
-inline constexpr GgufArchitecture kBailingMoeArchitectures[] = {{.name = "bailingmoe2",
+inline constexpr GgufArchitecture kBailingMoeArchitectures[] = {{.name = "bailingmoe",
+                                                                 .read = ReadFirstBailingMoeGguf,
+                                                                 .has_rope_pairs = true,
+                                                                 .is_written = true,
+                                                                 .is_of = HasSoftmaxExperts,
+                                                                 .tell = TellFirstBailingMoe,
+                                                                 .as_written = WithoutNormedHead},
+                                                                {.name = "bailingmoe2",
                                                                  .read = ReadBailingMoeGguf,
                                                                  .is_written = true,
-                                                                 .tell = TellSigmoidExpertsBeside,
+                                                                 .is_of = HasSigmoidExperts,
+                                                                 .tell = TellLaterExpertsBeside,
                                                                  .written_names = kJoinedGgufNames}};
 
 struct BailingMoeRow {
   static constexpr FamilyRow kRow = {
-      .name = "Ling 2.0, Ring 2.0",
-      .special = "QK-norm, RoPE of half of each head, experts in groups weighed by sigmoids",
+      .name = "Ling, Ring, Ling 2.0, Ring 2.0",
+      .special =
+          "QK-norm, RoPE of half of each head, experts in groups weighed by sigmoids; before 2.0 by a softmax, "
+          "heads with normed columns",
+      .original = "transformers, the authors' code",
       .model_types = kBailingMoeTypes,
       .architectures = kBailingMoeArchitectures,
       .own_names = kBailingMoeTensors,

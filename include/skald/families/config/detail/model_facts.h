@@ -325,6 +325,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"kInterleavedRope", Member<Attention, &Attention::interleaved_rope>},
     {"kParallelLayers", [](const ModelSpec& s) { return Text(HasParallelLayers(s)); }},
     {"bias of the head", [](const ModelSpec& s) { return Text(s.head_bias); }},
+    {"norm_head", [](const ModelSpec& s) { return Text(s.normed_head); }},
     {"blocks beside the one before", [](const ModelSpec& s) { return Text(HasBlocksBeside(s)); }},
     {"kPreNorms", [](const ModelSpec& s) { return Text(HasPreNorms(s)); }},
     {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},

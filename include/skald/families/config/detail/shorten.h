@@ -88,6 +88,7 @@ SKALD_INLINE std::optional<ShortForm> Shorten(const ModelSpec& spec) {
                  .logits_scaling = spec.logits_scaling,
                  .tied_embeddings = spec.tied_embeddings,
                  .head_bias = spec.head_bias,
+                 .normed_head = spec.normed_head,
                  .scaled_embeddings = spec.embedding_scale != EmbeddingScale::kNone,
                  .rounded_embedding_scale = spec.embedding_scale == EmbeddingScale::kRoundedSqrt};
   if (const auto* norm = spec.final_norm.As<RmsNorm>()) {

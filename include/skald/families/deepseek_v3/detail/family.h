@@ -58,7 +58,7 @@ inline constexpr ModelType kDeepSeekV3Types[] = {
 // Of YaRN files have what scores are multiplied by as a factor of the logarithm; that of cosines and sines they cancel.
 inline void TellDeepSeek2(const ModelSpec& spec, nlohmann::json& fields) {
   constexpr double kDigits = 1e6;  // factors are short decimals
-  TellSigmoidExperts(spec, fields);
+  TellLaterExperts(spec, fields);
   const LatentAttention attention = *FindLayer<LatentAttention>(spec);
   if (attention.rope.scaling != RopeScaling::kYarn || attention.rope.attention_factor != 1.0f) return;
   const double multiplier = (double{attention.mscale} - 1.0) / PortableLog(attention.rope.factor);

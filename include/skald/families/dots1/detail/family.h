@@ -52,7 +52,7 @@ inline constexpr ModelType kDots1Types[] = {
     {.name = Dots1Family::kModelType, .read = ReadDots1, .fact_names = kDeepSeekV3FactNames}};
 
 inline constexpr GgufArchitecture kDots1Architectures[] = {
-    {.name = "dots1", .read = ReadDots1Gguf, .is_written = true, .tell = TellSigmoidExperts}};
+    {.name = "dots1", .read = ReadDots1Gguf, .is_written = true, .tell = TellLaterExperts}};
 
 struct Dots1Row {
   static constexpr FamilyRow kRow = {.name = "dots.llm1",

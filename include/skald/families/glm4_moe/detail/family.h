@@ -47,7 +47,7 @@ inline constexpr Renaming kGlm4MoeWrittenNames[] = {{"feed_forward_norm.", "post
 inline constexpr GgufArchitecture kGlm4MoeArchitectures[] = {{.name = "glm4moe",
                                                               .read = ReadGlm4MoeGguf,
                                                               .is_written = true,
-                                                              .tell = TellSigmoidExperts,
+                                                              .tell = TellLaterExperts,
                                                               .written_names = kGlm4MoeWrittenNames}};
 
 struct Glm4MoeRow {

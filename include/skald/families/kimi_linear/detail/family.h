@@ -63,7 +63,7 @@ inline void ChangeKimiLinear(const ModelSpec& spec, GgufDraft& draft) {
 inline constexpr GgufArchitecture kKimiLinearArchitectures[] = {{.name = "kimi-linear",
                                                                  .read = ReadOneGguf<ReadKimiLinearGguf>,
                                                                  .is_written = true,
-                                                                 .tell = TellSigmoidExperts,
+                                                                 .tell = TellLaterExperts,
                                                                  .change_draft = ChangeKimiLinear}};
 
 struct KimiLinearRow {

@@ -42,9 +42,10 @@ enum class LayerRule {
 struct FamilyRules {
   ShortForm implied;  // the family's own members; the optional ones agree with what transformers assumes
   LayerRule layers = LayerRule::kNone;
-  int nth = 0;                 // of kAllButNth
-  int head_dim = 0;            // where absent; 0: hidden_size / num_attention_heads
-  bool kv_heads_given = true;  // false: where absent, as many as query heads
+  int nth = 0;                     // of kAllButNth
+  int head_dim = 0;                // where absent; 0: hidden_size / num_attention_heads
+  bool head_dim_may_be_0 = false;  // which means what none does
+  bool kv_heads_given = true;      // false: where absent, as many as query heads
   // Which biases the file decides on; others are as implied.
   bool reads_attention_bias = false;     // of all four projections
   bool reads_feed_forward_bias = false;  // of all three
@@ -181,7 +182,10 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
   a.heads = fields.Size("num_attention_heads");
   const auto all_heads = family.kv_heads_given ? std::nullopt : std::optional(a.heads);
   a.kv_heads = fields.Size("num_key_value_heads", all_heads);
-  a.head_dim = fields.Size("head_dim", family.head_dim > 0 ? family.head_dim : a.model_dim / a.heads);
+  const int head_dim = family.head_dim > 0 ? family.head_dim : a.model_dim / a.heads;
+  const nlohmann::json* const given = fields.Find("head_dim");
+  const bool is_absent = family.head_dim_may_be_0 && given != nullptr && *given == 0;
+  a.head_dim = is_absent ? head_dim : fields.Size("head_dim", head_dim);
   ReadLayers(fields, family, a);
   if (family.nth_without_rope > 0) {
     fields.Expect("use_sliding_window", false);

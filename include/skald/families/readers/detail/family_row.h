@@ -53,6 +53,9 @@ struct GgufArchitecture {
   bool has_rope_pairs = false;  ///< the rows of queries and keys that RoPE turns together lie side by side
   std::optional<ChangedWeights> changed = {};
   bool is_written = false;  ///< by DescribeForGguf: such files were compared with what llama.cpp makes of them
+  /// Whether a model of the family is one that files of it describe, where others are of another architecture; null:
+  /// all may be.
+  bool (*is_of)(const ModelSpec&) = nullptr;
   /// Changes what is said of every model to what files of this architecture say; null: it is the same.
   void (*tell)(const ModelSpec&, nlohmann::json&) = nullptr;
   bool has_scale = false;  ///< llama.cpp takes "attention.scale" from the file, not from a rule of its own

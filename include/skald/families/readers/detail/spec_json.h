@@ -213,6 +213,7 @@ void VisitModel(Spec& spec, Always always, Later later) {
   later("per_layer_vocab", spec.per_layer_vocab);
   later("embedding_norm", spec.embedding_norm);
   later("head_bias", spec.head_bias);
+  later("normed_head", spec.normed_head);
   later("positions", spec.positions);
   later("first_position", spec.first_position);
   later("token_types", spec.token_types);

@@ -52,8 +52,8 @@ inline void TellGating(const ModelSpec& spec, nlohmann::json& fields) {
   fields["expert_gating_func"] = ExpertLayers(spec).experts.sigmoid ? kSigmoid : kSoftmax;
 }
 
-// Experts of the lineage of DeepSeek-V3, which follow dense layers.
-inline void TellSigmoidExperts(const ModelSpec& spec, nlohmann::json& fields) {
+// Experts of the lineage of DeepSeek-V3, whatever their scores become: they follow dense layers, if there are any.
+inline void TellLaterExperts(const ModelSpec& spec, nlohmann::json& fields) {
   const ExpertLayers layers(spec);
   TellGating(spec, fields);
   fields["expert_weights_norm"] = layers.experts.normalized;
@@ -66,10 +66,10 @@ inline void TellSigmoidExperts(const ModelSpec& spec, nlohmann::json& fields) {
 }
 
 // The same where files also have the width of the shared expert.
-inline void TellSigmoidExpertsBeside(const ModelSpec& spec, nlohmann::json& fields) {
+inline void TellLaterExpertsBeside(const ModelSpec& spec, nlohmann::json& fields) {
   const auto shared = fields.find("expert_shared_feed_forward_length");
   const nlohmann::json width = shared == fields.end() ? nlohmann::json() : *shared;
-  TellSigmoidExperts(spec, fields);
+  TellLaterExperts(spec, fields);
   if (!width.is_null()) fields["expert_shared_feed_forward_length"] = width;
 }
 

@@ -8,6 +8,7 @@
 #include "skald/weights/packing/gather_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "skald/base/inline.h"
@@ -52,19 +53,52 @@ SKALD_INLINE std::vector<std::byte> GatherColumns(std::span<const std::byte> mat
   return gathered;
 }
 
-SKALD_INLINE std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format,
-                                                size_t count, float factor) {
-  const size_t row_bytes = rows.size() / count, cols = row_bytes / format.block_bytes * format.block_elements;
-  std::vector<std::byte> decoded(count * cols * sizeof(float));
-  for (size_t row = 0; row < count; ++row) {
+// Calls on_tile(row, first column, count, where their bytes begin) for each piece of each row of `floats`.
+template <class OnTile>
+void ForEachTile(std::vector<std::byte>& floats, size_t cols, OnTile on_tile) {
+  const size_t rows = floats.size() / (cols * sizeof(float));
+  for (size_t row = 0; row < rows; ++row) {
     for (size_t k = 0; k < cols; k += kTile) {
-      float tile[kTile];
-      const size_t here = std::min(kTile, cols - k);
-      ReadTile(PackRow{&rows[row * row_bytes], DType::kF32, &format, factor}, k, here, tile);
-      std::memcpy(&decoded[(row * cols + k) * sizeof(float)], tile, here * sizeof(float));
+      on_tile(row, k, std::min(kTile, cols - k), &floats[(row * cols + k) * sizeof(float)]);
     }
   }
-  return decoded;
+}
+
+// The numbers of rows as the bytes of floats.
+inline std::vector<std::byte> FloatsOf(const PackSource& source, size_t cols) {
+  std::vector<std::byte> floats(source.rows * cols * sizeof(float));
+  const size_t row_bytes = RowBytes(source, cols);
+  ForEachTile(floats, cols, [&](size_t row, size_t k, size_t count, std::byte* to) {
+    float tile[kTile];
+    ReadTile(PackRow{source.bytes + row * row_bytes, source.dtype, source.format, source.factor}, k, count, tile);
+    std::memcpy(to, tile, count * sizeof(float));
+  });
+  return floats;
+}
+
+SKALD_INLINE std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format,
+                                                size_t count, float factor) {
+  const size_t cols = rows.size() / count / format.block_bytes * format.block_elements;
+  return FloatsOf({rows.data(), DType::kF32, count, &format, factor}, cols);
+}
+
+SKALD_INLINE std::vector<std::byte> NormedColumns(const PackSource& source, size_t cols) {
+  constexpr double kLeast = 1e-7;
+  std::vector<std::byte> floats = FloatsOf(source, cols);
+  std::vector<double> norms(cols);
+  ForEachTile(floats, cols, [&](size_t, size_t k, size_t count, const std::byte* from) {
+    float tile[kTile];
+    std::memcpy(tile, from, count * sizeof(float));
+    for (size_t i = 0; i < count; ++i) norms[k + i] += double{tile[i]} * double{tile[i]};
+  });
+  for (double& norm : norms) norm = std::sqrt(norm) + kLeast;
+  ForEachTile(floats, cols, [&](size_t, size_t k, size_t count, std::byte* to) {
+    float tile[kTile];
+    std::memcpy(tile, to, count * sizeof(float));
+    for (size_t i = 0; i < count; ++i) tile[i] = static_cast<float>(double{tile[i]} / norms[k + i]);
+    std::memcpy(to, tile, count * sizeof(float));
+  });
+  return floats;
 }
 
 // Converts 32 codes in 16 bytes, with neighbours in one byte, to the order of GGUF files' blocks (gguf_blocks.h), whose
