@@ -27,12 +27,28 @@ def compile_program(program, compiler, highway, arguments):
     print(f"compiled in {time.monotonic() - start:.1f} s", flush=True)
 
 
+def whole_output(program):
+    return subprocess.run([program], cwd=ROOT, check=True, capture_output=True, text=True,
+                          input="And the king said\nunto the people\n").stdout
+
+
+def first_words(program):
+    """Of a program that was not optimised, which writes two answers in a minute and a half."""
+    output = ""
+    with subprocess.Popen([program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        running.stdin.write("And the king said\n")
+        running.stdin.flush()
+        while len(output.split()) <= 21 and (letter := running.stdout.read(1)):
+            output += letter
+        running.kill()
+    return output
+
+
 def main():
     program, *how = sys.argv[1:]
     if how:
         compile_program(program, how[0], how[1], how[2:])
-    output = subprocess.run([program], cwd=ROOT, check=True, capture_output=True, text=True,
-                            input="And the king said\nunto the people\n").stdout
+    output = whole_output(program) if how else first_words(program)
     print(output)
     return 0 if len(output.split()) > 20 else "expected more than 20 words of text"
 
