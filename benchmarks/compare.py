@@ -17,6 +17,7 @@ import argparse
 import datetime
 import json
 import pathlib
+import re
 import shlex
 import statistics
 import subprocess
@@ -42,18 +43,26 @@ def skald_results(command, file, options):
     return results
 
 
+def peer_runs(program, options):
+    """Returns the options of each run: llama.cpp is told depths, ik_llama.cpp prompts before what it times."""
+    tokens, depths = str(options.tokens), numbers(options.depths)
+    usage = subprocess.run([*program, "--help"], capture_output=True, text=True)
+    if not re.search(r"\s-gp\b", usage.stdout + usage.stderr):
+        return [["-p", options.prompts, "-n", "0"], ["-p", "0", "-n", tokens, "-d", options.depths]]
+    before = [word for depth in depths if depth > 0 for word in ("-gp", f"{depth},{tokens}")]
+    return [["-p", options.prompts, "-n", tokens, *before]]
+
+
 def peer_results(command, file, options):
-    arguments = ["-m", file, "-p", options.prompts, "-n", str(options.tokens), "-r", "1", "-o", "json"]
-    for depth in numbers(options.depths):
-        if depth > 0:
-            arguments += ["-gp", f"{depth},{options.tokens}"]
-    output = subprocess.run([*shlex.split(command), *arguments], check=True, capture_output=True, text=True).stdout
-    results = {}
-    for row in json.loads(output[output.index("["):]):
-        if row["n_gen"] == 0:
-            results["prefill", row["n_prompt"]] = row["avg_ts"]
-        else:
-            results["decode", row["n_prompt"]] = row["avg_ts"]
+    program, results = shlex.split(command), {}
+    for arguments in peer_runs(program, options):
+        output = subprocess.run([*program, "-m", file, *arguments, "-r", "1", "-o", "json"], check=True,
+                                capture_output=True, text=True).stdout
+        for row in json.loads(output[output.index("["):]):
+            if row["n_gen"] == 0:
+                results["prefill", row["n_prompt"]] = row["avg_ts"]
+            else:
+                results["decode", row["n_prompt"] or row.get("n_depth", 0)] = row["avg_ts"]
     return results
 
 
