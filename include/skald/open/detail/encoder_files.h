@@ -190,13 +190,13 @@ inline Result<void> ReadGgufFacts(const ModelInfo& info, EncoderFacts& facts) {
   SKALD_ASSIGN(const auto checkpoint, info.model.checkpoint());
   facts.normalises = true;
   if (facts.kind == EncoderKind::kDecoder) facts.pooling = Pooling::kLast;
-  if (!type) return ReadOwnMetadata(info, facts);
+  if (!type) return {};
   for (const auto& [number, pooling] : kTypes) {
     if (static_cast<double>(*type) == number) facts.pooling = pooling;
   }
   if (static_cast<double>(*type) == 4 && facts.kind == EncoderKind::kDecoder) {
     facts.kind = EncoderKind::kDecoderReranker;
-    return ReadOwnMetadata(info, facts);
+    return {};
   }
   if (static_cast<double>(*type) == 4) {
     const TensorView* const scores = checkpoint->Find("cls.output.weight");
@@ -222,7 +222,7 @@ inline Result<void> ReadGgufFacts(const ModelInfo& info, EncoderFacts& facts) {
                            .outputs = static_cast<int>(dense->shape[0]),
                            .bias = false});
   }
-  return ReadOwnMetadata(info, facts);
+  return {};
 }
 
 inline uint32_t PositionsOf(const ModelInfo& info) {
@@ -339,6 +339,7 @@ SKALD_INLINE Result<EncoderFacts> ReadEncoderFacts(const ModelInfo& info) {
     facts.kind = SeesBothWays(info.spec) ? EncoderKind::kEncoder : EncoderKind::kDecoder;
     if (info.model.gguf() != nullptr) {
       SKALD_TRY(internal::ReadGgufFacts(info, facts));
+      SKALD_TRY(internal::ReadOwnMetadata(info, facts));
     } else {
       SKALD_TRY(internal::ReadFolderFacts(info, facts));
     }
