@@ -89,22 +89,20 @@ inline GgufEntry EntryOf(const std::string& name, const nlohmann::json& value) {
   return GgufTruths(name, truths);
 }
 
-// Names the first fact in which a model that is read back differs from what it was.
+// Names the first fact in which a model that is read back differs from what it was; nothing where JSON cannot say it.
 inline std::string FirstDifference(const ModelSpec& read, const ModelSpec& expected) {
   constexpr size_t kMaxShown = 60;
-  constexpr std::string_view kAny = "they would be read as another model";
   const auto from = SpecToJson(read), to = SpecToJson(expected);
-  if (!from || !to) return std::string(kAny);
   nlohmann::json known, meant;
-  if (!ParseJson(*from, known).empty() || !ParseJson(*to, meant).empty()) return std::string(kAny);
+  if (!from || !to || !ParseJson(*from, known).empty() || !ParseJson(*to, meant).empty()) return "";
   const nlohmann::json changes = nlohmann::json::diff(known, meant);
-  if (changes.empty()) return std::string(kAny);
+  if (changes.empty()) return "";
   const std::string path = changes.front()["path"];
   const auto shown = [&](const nlohmann::json& spec) {
     const nlohmann::json::json_pointer place(path);
     return spec.contains(place) ? spec.at(place).dump().substr(0, kMaxShown) : "nothing";
   };
-  return Concat({kAny, ", with ", shown(known), " at ", path, " in place of ", shown(meant)});
+  return Concat({", with ", shown(known), " at ", path, " in place of ", shown(meant)});
 }
 
 // Returns the model_type under which the metadata describe this very model, or why they do not.
@@ -114,7 +112,8 @@ inline Result<std::string> ModelTypeRead(const nlohmann::json& metadata, const G
   const DescribedModel& likeliest = models.front();  // which is what a file without a Config is
   ChangeLayers<Attention>(expected, [](Attention& one) { one.rope.base = Rounded(one.rope.base); });
   if (likeliest.spec == expected) return std::string(likeliest.model_type);
-  return Fail(ErrorCode::kUnsupported, FirstDifference(likeliest.spec, expected));
+  return Fail(ErrorCode::kUnsupported,
+              Concat({"they would be read as another model", FirstDifference(likeliest.spec, expected)}));
 }
 
 // An architecture, and the family that it is of.
