@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/files/small_file.h"
 #include "skald/cache/create.h"
 #include "skald/open/open_encoder.h"
 #include "skald/weights/files/checkpoint.h"
@@ -301,6 +303,22 @@ TEST_CASE("GGUF files, as llama.cpp's package writes them, embed as the original
       CHECK(Distance((*found)[i], expected) < kTolerance);
     }
   }
+}
+
+TEST_CASE("a config.json with a bare Infinity, as Python writes it, is read by all that read one") {
+  const Golden golden("bert");
+  const TemporaryFolder folder;
+  const auto copy = folder.path() / "bert", config = copy / "config.json";
+  std::filesystem::copy(golden.folder, copy, std::filesystem::copy_options::recursive);
+  std::string text = *ReadSmallFile(config, 1 << 20);
+  const std::string value = "0.02";  // of initializer_range, which no number depends on
+  text.replace(text.find(value), value.size(), "Infinity");
+  std::filesystem::remove(config);
+  WriteFile(config, text);
+  const auto encoder = OpenEncoder(copy, {.weight_type = DType::kF32, .has_text = false});
+  REQUIRE_MESSAGE(encoder.has_value(), encoder.error().message);
+  CHECK(encoder->info().trained_context == golden.Open().info().trained_context);
+  CHECK(encoder->info().trained_context > 0);
 }
 
 TEST_CASE("what an encoder cannot embed is named") {

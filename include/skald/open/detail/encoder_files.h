@@ -16,6 +16,7 @@
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/detail/python_json.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
@@ -38,7 +39,7 @@ inline Result<void> ReadJsonFile(const ModelInfo& info, const std::string& name,
   const auto text = ReadModelFile(info.model, name);
   if (!text && text.error().code == ErrorCode::kNotFound) return {};
   if (!text) return Failure(text.error());
-  const std::string complaint = ParseJson(*text, root);
+  const std::string complaint = ParsePythonJson(*text, root);
   if (complaint.empty()) return {};
   return Fail(ErrorCode::kDataLoss, Concat({PathText(info.model.path()), ": ", name, " ", complaint}));
 }

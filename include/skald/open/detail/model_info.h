@@ -14,6 +14,7 @@
 
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
+#include "skald/base/json/detail/python_json.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/text/message.h"
@@ -67,7 +68,7 @@ SKALD_INLINE Result<ModelInfo> IdentifyModel(const OpenedModel& model, std::span
     SKALD_ASSIGN(auto described, std::move(whether_known));
     nlohmann::json config;
     const internal::JsonGuard guard(config);
-    const bool is_json = internal::ParseJson(ReadModelFile(model, "config.json").value_or(""), config).empty();
+    const bool is_json = internal::ParsePythonJson(ReadModelFile(model, "config.json").value_or(""), config).empty();
     if (!is_json) config = nullptr;
     std::string name = NameAmong(known, described), family = internal::FamilyOf(described, config);
     const DType type = model.packed() != nullptr ? model.packed()->table().dtype : DType::kBF16;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "skald/base/files/small_file.h"
+#include "skald/base/json/detail/python_json.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
@@ -31,7 +32,7 @@ struct HeadJson {
   explicit HeadJson(const std::filesystem::path& path) {
     const auto folder = path.extension() == ".safetensors" ? path.parent_path() : path;
     const auto text = ReadSmallFile(folder / "config.json", kMaxConfigJson);
-    if (!text || !ParseJson(*text, json).empty()) json = nullptr;
+    if (!text || !ParsePythonJson(*text, json).empty()) json = nullptr;
   }
 
   nlohmann::json json;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/detail/python_json.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/result.h"
 #include "skald/base/text/message.h"
@@ -92,7 +93,7 @@ inline std::optional<std::string> ClassOfModelType(std::string_view config_json)
       {"mpnet", "MPNetTokenizer"}, {"camembert", "CamembertTokenizer"}, {"mbart", "MBartTokenizer"}};
   nlohmann::json tree;
   const JsonGuard guard(tree);
-  if (!ParseJson(config_json, tree).empty() || !tree.is_object()) return std::nullopt;
+  if (!ParsePythonJson(config_json, tree).empty() || !tree.is_object()) return std::nullopt;
   const auto type = tree.find("model_type");
   for (const auto& [name, of_it] : kClasses) {
     if (type != tree.end() && *type == name) return std::string(of_it);
