@@ -146,9 +146,10 @@ class Gguf(TestCase):
         (folder / "config.json").write_bytes((DEMO / "config.json").read_bytes())
         self.assertIn("\nConfig: demo\nnot computed: mtp, 1 tensors, 12 bytes\n"
                       "not computed: vision_tower, 2 tensors, 24 bytes\n", self.run_skald("inspect", folder)[0])
-        _, err = self.run_skald("convert", folder, self.folder / "less.gguf")
-        self.assertIn("not in the file: mtp (1 tensors)\n", err)
-        self.assertIn("not in the file: vision_tower (2 tensors)\n", err)
+        for command in ("convert", "pack"):
+            _, err = self.run_skald(command, folder, self.folder / f"less.{command}")
+            self.assertIn("not in the file: mtp (1 tensors)\n", err)
+            self.assertIn("not in the file: vision_tower (2 tensors)\n", err)
 
     def test_inspect_prints_the_config_to_paste(self):
         """tests/compile/config_texts.cc compiles such texts."""

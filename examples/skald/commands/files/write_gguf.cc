@@ -2,7 +2,6 @@
 
 #include "commands/files/write_gguf.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
@@ -55,16 +54,6 @@ void WarnOfQuantised(const GgufDraft& draft) {
        "): their errors stay; a file with F16, BF16 or F32 gives better ones");
 }
 
-// Names what the model has and the file will not, heads and towers part by part.
-void WarnOfLeftOut(const GgufDraft& draft) {
-  std::map<std::string, size_t> parts;
-  for (const std::string& name : draft.tensors_left_out) ++parts[PartOf(name)];
-  for (const auto& [part, count] : parts) {
-    Warn("not in the file: " + Printable(part) + " (" + std::to_string(count) + " tensors)");
-  }
-  for (const std::string& what : draft.left_out) Warn("not in the file: " + Printable(what));
-}
-
 // The embedding and the output head have no importance in such files.
 Result<void> Weigh(const std::filesystem::path& path, GgufDraft& draft) {
   SKALD_ASSIGN(const auto importance, ReadImportance(path));
@@ -97,7 +86,8 @@ Result<int> RunWriteGguf(const Options& options) {
   if (!options.gguf.type.empty()) SKALD_TRY(ChooseTypes(options.gguf.type, mixture, draft));
   if (options.gguf.importance) SKALD_TRY(Weigh(*options.gguf.importance, draft));
   WarnOfQuantised(draft);
-  WarnOfLeftOut(draft);
+  WarnOfLeftOut(draft.tensors_left_out);
+  for (const std::string& what : draft.left_out) Warn("not in the file: " + Printable(what));
   ThreadPool pool(options.workspace.threads);
   const ProgressBar bar("writing " + Printable(options.packed.filename().native()), options.show_progress);
   SKALD_TRY(WriteGguf(options.packed, draft, ExecutorRef(pool),
