@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// config.json of Qwen3-Next, Qwen 3.5, Nemotron-H and Falcon-H1: the spellings of their versions, and what cannot be.
+// config.json of Qwen3-Next, Qwen 3.5, Nemotron-H, Falcon-H1 and PLaMo 2: the spellings of their versions, and what
+// cannot be.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -138,6 +139,15 @@ TEST_CASE("a config.json of Falcon-H1 that cannot be is refused with a sentence"
                "mamba_norm_before_gate is true; Skald supports only false");
   CheckRefused(config, {{"key_multiplier", 0.0}}, ErrorCode::kDataLoss,
                "key_multiplier must be a number from 1e-30 to 1e30, but is 0.0");
+}
+
+TEST_CASE("a config.json of PLaMo 2 with another base of RoPE, of all layers or of those with a window, is refused") {
+  const json config = json::parse(Text("plamo2/config.json"));
+  const ModelSpec spec = SpecOfText(config.dump());
+  for (const std::string field : {"rope_theta", "rope_local_theta"}) {
+    CHECK(SpecOfText(With(config, {{field, 10000.0}}).dump()) == spec);
+    CheckRefused(config, {{field, 1000000}}, ErrorCode::kUnsupported, field + " is 1000000; Skald supports only 10000");
+  }
 }
 
 }  // namespace hybrids_test

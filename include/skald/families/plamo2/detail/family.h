@@ -46,6 +46,7 @@ inline DescribedModel ReadPlamo2(const JsonFields& fields) {
   fields.Expect("mamba_enabled", true);
   fields.Expect("linear_type", "normal");
   fields.Expect("rope_theta", 10000);
+  fields.Expect("rope_local_theta", 10000);
   fields.Expect("rope_scaling", nullptr);
   const size_t layers = LayerCount(fields);
   sizes.attends = Plamo2Attends(layers, static_cast<size_t>(fields.Integer("mamba_step", 2, kMaxLayers, 2)));
