@@ -73,7 +73,7 @@ const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
                        {"bnb_int8", {DType::kQ8A}},
                        {"fp8_experts", {DType::kF32, DType::kF8}},
                        {"fp8_transposed", {DType::kF32, DType::kF8}},
-                       {"fbgemm_experts", {DType::kF32, DType::kF8}},
+                       {"fbgemm_experts", {DType::kF8}},
                        {"ct_mixed", {DType::kF8, DType::kQ4_0, DType::kQ8A}},
                        {"awq_gemv", {DType::kQ5_0}},
                        {"gptq_dynamic", {DType::kF32, DType::kQ4_0, DType::kQ8A}},
@@ -136,7 +136,8 @@ std::vector<float> LogitsOf(ModelWeights weights, const std::vector<int32_t>& to
 }
 
 TEST_CASE("codes of floats give the bits that these floats give") {
-  for (const char* const name : {"fp8_matrices", "fp8_experts", "bnb_nf4", "bnb_fp4"}) {
+  for (const char* const name :
+       {"fp8_matrices", "fp8_experts", "fp8_transposed", "fbgemm_experts", "bnb_nf4", "bnb_fp4"}) {
     CAPTURE(name);
     auto coded = LoadFolder(CaseFolder(name), DType::kF32), floats = LoadFolder(CaseFolder(name), DType::kF32);
     REQUIRE((coded && floats));

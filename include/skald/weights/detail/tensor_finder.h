@@ -336,21 +336,23 @@ SKALD_INLINE TensorRows TensorFinder::RequireQuantised(const TensorView& tensor,
   const QuantisedRows& rows = *tensor.quantised;
   const bool turned = transposed && place.spelling.layout.interleaved;  // columns of the part's rows
   const ExpertIndex expert = holder.stacked.value_or(ExpertIndex{0, 1});
-  const size_t lines_of_one = transposed && !turned ? cols : place.rows, first = expert.index * lines_of_one;
+  const size_t lines_of_one = transposed && !turned ? cols : place.rows;
   const uint64_t shape[] = {lines_of_one * expert.count, !transposed ? cols : turned ? count : place.rows};
   Require(std::string(tensor.name), shape, Types::kFloatsOrGroups);
   if (!status_) return {};
   SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, tensor});
   slice.view.shape = {&slice.rows, 1};
   RowOrder order = turned ? RowOrder{0, 1, count} : OrderOf(place, count);
-  if (!transposed) {
-    order.first += first;
-    bytes_total_ += count * rows.row_bytes() - tensor.bytes.size();
-    return {&slice.view, [&rows, order] { return QuantisedRowsIn(rows, order); }, rows.reordered.get(), order};
+  const QuantisedRows* const read = !transposed ? &rows : turned ? nullptr : rows.transposed.get();
+  if (read != nullptr) {
+    order.first += expert.index * place.rows;
+    bytes_total_ += count * read->row_bytes() - tensor.bytes.size();
+    if (transposed) slice.view.format = read->format, slice.view.dtype.reset();
+    return {&slice.view, [read, order] { return QuantisedRowsIn(*read, order); }, read->reordered.get(), order};
   }
   slice.view.format = nullptr, slice.view.dtype = DType::kF32;
   bytes_total_ += count * cols * sizeof(float) - tensor.bytes.size();
-  const RowOrder lines = {first + (turned ? place.begin : 0), 1, cols};
+  const RowOrder lines = {expert.index * lines_of_one + (turned ? place.begin : 0), 1, cols};
   return {&slice.view, [&rows, lines, cols, order] {
             return GatherColumns(QuantisedFloatsIn(rows, lines), cols, sizeof(float), order);
           }};

@@ -47,6 +47,8 @@ class QuantisedRows {
   /// and a type represents it. Null: none.
   std::unique_ptr<const QuantisedRows> reordered = {};
   std::vector<uint32_t> order = {};  ///< of a `reordered` matrix: the column that each one is
+  /// Of stacked matrices: each of them transposed, where a type represents the rows that these then have. Null: none.
+  std::unique_ptr<const QuantisedRows> transposed = {};
 
  protected:
   /// Of a matrix of this shape.

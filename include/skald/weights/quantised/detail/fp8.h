@@ -52,11 +52,23 @@ class Fp8Rows final : public FloatRows {
     if (format == nullptr) return FloatRows::Write(first, count, to);
     for (size_t row = first; row < first + count; ++row) {
       for (size_t k = 0; k < shape[1]; k += kTile, to += kF8Format.block_bytes) {
-        const float scale = FloatAt(scales_, ScaleIndex(row, k));
+        const float scale = ScaleAt(row, k);
         std::memcpy(to, &scale, sizeof(scale));
-        std::memcpy(to + sizeof(scale), codes_.bytes.data() + row * static_cast<size_t>(shape[1]) + k, kTile);
+        std::memcpy(to + sizeof(scale), CodesFrom(row, k), kTile);
       }
     }
+  }
+
+  /// Of one matrix.
+  size_t matrix_rows() const { return static_cast<size_t>(blocks_.matrix_rows); }
+  /// Whether 32 codes that follow each other in a column have one scale.
+  bool SharesScalesInColumns() const {
+    return matrix_rows() % kTile == 0 && (blocks_.rows % kTile == 0 || blocks_.rows >= matrix_rows());
+  }
+  float ScaleAt(size_t row, size_t col) const { return FloatAt(scales_, ScaleIndex(row, col)); }
+  /// The codes of a row from a column on; those of the next row are shape[1] after them.
+  const std::byte* CodesFrom(size_t row, size_t col) const {
+    return codes_.bytes.data() + row * static_cast<size_t>(shape[1]) + col;
   }
 
  private:
@@ -83,7 +95,7 @@ class Fp8Rows final : public FloatRows {
 
   void Values(size_t row, float* values) const override {
     const auto cols = static_cast<size_t>(shape[1]), step = static_cast<size_t>(blocks_.cols);
-    const std::byte* const codes = codes_.bytes.data() + row * cols;
+    const std::byte* const codes = CodesFrom(row, 0);
     const size_t first = ScaleIndex(row, 0);
     for (size_t begin = 0; begin < cols; begin += step) {
       const float scale = FloatAt(scales_, first + begin / step);
@@ -95,6 +107,33 @@ class Fp8Rows final : public FloatRows {
   const TensorView& scales_;
   Blocks blocks_;
   float numbers_[256];
+};
+
+/// Each of some stacked matrices transposed. Their columns must share scales.
+class TransposedFp8Rows final : public QuantisedRows {
+ public:
+  /// Of `rows`, which must outlive it.
+  explicit TransposedFp8Rows(const Fp8Rows& rows)
+      : QuantisedRows(rows.shape[0] / rows.matrix_rows() * rows.shape[1], rows.matrix_rows()), rows_(rows) {
+    format = &kF8Format;
+  }
+
+  void Write(size_t first, size_t count, std::byte* to) const override {
+    const auto cols = static_cast<size_t>(rows_.shape[1]);
+    for (size_t k = 0; k < shape[1]; k += kTile) {  // the codes of all rows, which are side by side, before the next
+      std::byte* block = to + k / kTile * kF8Format.block_bytes;
+      for (size_t row = first; row < first + count; ++row, block += row_bytes()) {
+        const size_t line = row / cols * rows_.matrix_rows() + k, col = row % cols;
+        const float scale = rows_.ScaleAt(line, col);
+        std::memcpy(block, &scale, sizeof(scale));
+        const std::byte* const codes = rows_.CodesFrom(line, col);
+        for (size_t i = 0; i < kTile; ++i) block[sizeof(scale) + i] = codes[i * cols];
+      }
+    }
+  }
+
+ private:
+  const Fp8Rows& rows_;
 };
 
 inline bool HasShape(const TensorView* tensor, const std::vector<uint64_t>& shape) {
@@ -139,7 +178,10 @@ inline std::unique_ptr<QuantisedRows> Fp8ExpertsOf(const ModuleTensors& module, 
   const std::string name = Concat({part, has_blocks ? "_scale_inv" : "_scale"});
   const TensorView* const scales =
       module.Require(name, has_blocks ? "F32 BF16 F16 F8_E8M0 U8" : kFloatTypes, {shape, other});
-  return scales == nullptr ? nullptr : std::make_unique<Fp8Rows>(*codes, *scales, blocks);
+  if (scales == nullptr) return nullptr;
+  auto found = std::make_unique<Fp8Rows>(*codes, *scales, blocks);
+  if (found->SharesScalesInColumns()) found->transposed = std::make_unique<TransposedFp8Rows>(*found);
+  return found;
 }
 
 /// Whether a tensor is the weight of such a module, or of experts.
