@@ -12,7 +12,10 @@
 
 #include "doctest/doctest.h"
 #include "skald/families/find_named.h"
+#include "skald/families/gguf_metadata.h"
 #include "skald/families/registry.h"
+#include "skald/layers/model_spec.h"
+#include "tests/configs/gguf_samples.h"
 #include "tests/support/check_error.h"
 #include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"
@@ -150,6 +153,29 @@ TEST_CASE("What older files leave out has the format's defaults") {
   Described scaled = Describe<Llama2_7B>();
   scaled.metadata["llama.rope.scale_linear"] = 4.0;
   CHECK(Identified(scaled).find("rope_type (linear, expected default)") != std::string::npos);
+}
+
+TEST_CASE("A file of InternLM 2 that names no type of RoPE says how long a text may be") {
+  GgufSample sample = GgufSampleOf("internlm2");
+  const auto longest = [&] {
+    const auto models = ParseConfigGguf(sample.metadata, sample.facts);
+    REQUIRE_MESSAGE(models, models.error().message);
+    return LongestText(models->front().spec);
+  };
+  CHECK(longest() == 0);
+  sample.metadata.erase("internlm2.rope.scaling.type");
+  CheckError(ParseConfigGguf(sample.metadata, sample.facts), ErrorCode::kNotFound,
+             "internlm2.context_length is missing");
+  sample.metadata["internlm2.context_length"] = 32768;
+  CHECK(longest() == 32768);
+  // Metadata that are written say the same.
+  ModelSpec spec = ParseConfigGguf(sample.metadata, sample.facts)->front().spec;
+  for (const int limit : {32768, 0}) {
+    spec.longest_text = limit;
+    const auto description = DescribeForGguf(spec, "internlm2", 4096);
+    REQUIRE_MESSAGE(description, description.error().message);
+    CHECK(description->model_type == "internlm2");
+  }
 }
 
 TEST_CASE("The query scale of Gemma comes from the metadata, or follows from the sizes") {

@@ -146,6 +146,27 @@ TEST_CASE("GPT-2 has no more positions than it has learned") {
   CHECK(cache.Truncate(100));
 }
 
+TEST_CASE("InternLM 2 reads no text that is longer than its dynamic RoPE is plain") {
+  const auto text = ReadSmallFile(GoldenPath("internlm2/config.json"), 1 << 20);
+  REQUIRE(text);
+  nlohmann::json config = nlohmann::json::parse(*text);
+  config["rope_parameters"] = {{"rope_theta", 10000.0}, {"rope_type", "dynamic"}, {"factor", 2.0}};
+  const auto described = ParseConfigJson(config.dump());
+  REQUIRE_MESSAGE(described.has_value(), described.error().message);
+  const auto model = LoadAnyModel(GoldenPath("internlm2"), {.dtype = DType::kF32});
+  REQUIRE(model);
+  CHECK(LayoutOf(model->spec()).longest_text() == 0);
+  CHECK(Fingerprint(described->spec) == Fingerprint(model->spec()));
+  KVCache cache = *CreateKVCache(LayoutOf(described->spec), kExact);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  CHECK(cache.max_tokens() == 256);
+  REQUIRE(model->Forward(cache, std::vector<int32_t>(256, 7), workspace));
+  const auto beyond = model->Forward(cache, std::vector<int32_t>{7}, workspace);
+  REQUIRE_FALSE(beyond);
+  CHECK(beyond.error().message.find("exceed the limit of 256 tokens") != std::string::npos);
+  CHECK(cache.Erase(3, 5));
+}
+
 TEST_CASE("the numbers of gpt-oss's experts in MXFP4 are those of Hugging Face") {
   auto weights = LoadWeights(GoldenPath("gpt_oss/model.mxfp4.safetensors"), GptOssSpec(GoldenGptOss()), "gpt-oss",
                              {.dtype = DType::kF32});

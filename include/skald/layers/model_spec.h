@@ -103,6 +103,9 @@ struct ModelSpec {
   int first_position = 0;           ///< the row of a text's first token
   int token_types = 0;              ///< rows of learned embeddings of the types of tokens, likewise
   DistanceBias distance_bias = {};  ///< of all attention layers
+  /// Tokens of the longest text of which the layers compute what the model's authors do; 0: any number. It changes no
+  /// number of what is computed.
+  int longest_text = 0;
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
@@ -230,6 +233,13 @@ constexpr bool SeesBothWays(const ModelSpec& spec) {
   return false;
 }
 
+/// Returns how many tokens a text may have: by `longest_text`, and by the rows of positions; 0: any number.
+constexpr uint32_t LongestText(const ModelSpec& spec) {
+  const int rows = spec.positions - spec.first_position;
+  const bool by_rows = rows > 0 && (spec.longest_text == 0 || rows < spec.longest_text);
+  return static_cast<uint32_t>(by_rows ? rows : spec.longest_text);
+}
+
 namespace internal {
 
 /// Returns why no model embeds positions and types of tokens as `spec` says, or null.
@@ -262,6 +272,7 @@ constexpr const char* WhyImpossibleEncoder(const ModelSpec& spec) {
 constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (spec.model_dim <= 0 || spec.vocab_size <= 0) return "kModelDim and kVocabSize must be positive.";
   if (spec.blocks.empty()) return "kLayers must name at least one layer.";
+  if (spec.longest_text < 0) return "The longest text must not have a negative number of tokens.";
   if (!(spec.final_softcap >= 0.0f)) return "Softcaps must not be negative.";
   const auto is_multiplier = [](float value) { return value > 0.0f && value <= 1e30f; };
   if (!is_multiplier(spec.embedding_multiplier)) return "kEmbeddingMultiplier must be positive.";
@@ -322,7 +333,8 @@ constexpr CacheGroup PartOfState(const LayerSpec& layer, const RankShare& share)
 /// in order.
 constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {}) {
   CacheLayout layout(Fingerprint(spec), share);
-  if (!SeesBothWays(spec)) layout.SetLearnedPositions(static_cast<uint32_t>(spec.positions - spec.first_position));
+  layout.SetLongestText(LongestText(spec));
+  layout.SetLearnedPositions(!SeesBothWays(spec) && spec.positions > 0);
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
       if (const auto state = layer.State()) layout.AddLayer(*state);

@@ -100,10 +100,13 @@ class CacheLayout {
     if (part.is_replayed()) groups_[InputsOf(group)].input_floats = part.input_floats;
   }
 
-  /// Says that the model has embeddings of so many positions: no cache holds more tokens, and none moves them.
-  constexpr void SetLearnedPositions(uint32_t count) { learned_positions_ = count; }
-  /// See SetLearnedPositions(); 0: positions are not learned.
-  constexpr uint32_t learned_positions() const { return learned_positions_; }
+  /// Says that no cache holds more than so many tokens; 0: any number.
+  constexpr void SetLongestText(uint32_t tokens) { longest_text_ = tokens; }
+  /// See SetLongestText().
+  constexpr uint32_t longest_text() const { return longest_text_; }
+
+  /// Says whether states hold embeddings of their positions, so that no cache moves tokens.
+  constexpr void SetLearnedPositions(bool are_learned) { learned_positions_ = are_learned; }
 
   /// Returns the layout of caches that may have `max_tokens` tokens; the limit determines their RoPEs (RopeFor).
   constexpr CacheLayout ForTokens(uint64_t max_tokens) const {
@@ -161,7 +164,7 @@ class CacheLayout {
   }
 
   /// True when tokens can be erased and moved (KVCache::Erase): each has state of its own, which can be rotated.
-  constexpr bool moves_tokens() const { return !has_recurrence() && learned_positions_ == 0; }
+  constexpr bool moves_tokens() const { return !has_recurrence() && !learned_positions_; }
 
   friend constexpr bool operator==(const CacheLayout&, const CacheLayout&) = default;
 
@@ -173,7 +176,8 @@ class CacheLayout {
 
   uint64_t model_;
   RankShare share_;
-  uint32_t learned_positions_ = 0;
+  uint32_t longest_text_ = 0;
+  bool learned_positions_ = false;
   std::vector<CacheGroup> groups_;
   uint32_t num_layer_groups_ = 0;
   std::vector<LayerSlot> slots_;

@@ -20,7 +20,7 @@ inline constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 inline constexpr uint32_t kMaxTokens = 1u << 30;
 
 struct RuntimeConfig {
-  /// Tokens that one conversation may hold; at most as many as the model has learned positions (ModelSpec).
+  /// Tokens that one conversation may hold; at most the model's longest text (LongestText of a ModelSpec).
   uint32_t max_tokens = 8192;
   /// Bytes that all blocks of one pool may take together.
   uint64_t cache_bytes = kUnlimited;

@@ -289,6 +289,7 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
     parts.Add("max_distance", Literal(bias.max_distance));
     facts.Add("distance_bias", parts.InBraces());
   }
+  facts.AddUnless(Literal(0), "longest_text", Literal(spec.longest_text));
   members.AddLine("skald::ModelSpec spec = " + facts.InBraces() + ";", 4);
   for (const Block& block : spec.blocks) AddBlock(block, expressions, members);
   members.AddLine("return spec;", 4);

@@ -293,8 +293,8 @@ SKALD_INLINE Result<void> AnyModel::CheckText(const WholeText& text) const {
   if (std::ranges::count(text.wants, Want::kLogits) > 0) {
     return Fail(ErrorCode::kInvalidArgument, "it wants logits, which models that see both ways do not give");
   }
-  const size_t positions =
-      spec().positions > 0 ? static_cast<size_t>(spec().positions - spec().first_position) : size_t{kMaxTokens};
+  const uint32_t longest = LongestText(spec());
+  const size_t positions = longest > 0 ? longest : kMaxTokens;
   if (text.tokens.size() > positions) {
     return Fail(
         ErrorCode::kOutOfRange,

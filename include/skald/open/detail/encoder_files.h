@@ -227,7 +227,7 @@ inline Result<void> ReadGgufFacts(const ModelInfo& info, EncoderFacts& facts) {
 }
 
 inline uint32_t PositionsOf(const ModelInfo& info) {
-  if (info.spec.positions > 0) return static_cast<uint32_t>(info.spec.positions - info.spec.first_position);
+  if (const uint32_t longest = LongestText(info.spec); longest > 0) return longest;
   return info.trained_context > 0 ? info.trained_context : kMaxTokens;
 }
 

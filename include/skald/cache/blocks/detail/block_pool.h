@@ -19,9 +19,9 @@ namespace skald {
 
 namespace internal {
 
-// No conversation is longer than the model has positions.
-inline RuntimeConfig WithinPositions(RuntimeConfig runtime, const CacheLayout& layout) {
-  if (layout.learned_positions() != 0) runtime.max_tokens = std::min(runtime.max_tokens, layout.learned_positions());
+// No conversation is longer than the model's longest text.
+inline RuntimeConfig WithinLongestText(RuntimeConfig runtime, const CacheLayout& layout) {
+  if (layout.longest_text() != 0) runtime.max_tokens = std::min(runtime.max_tokens, layout.longest_text());
   return runtime;
 }
 
@@ -31,7 +31,7 @@ SKALD_INLINE BlockPool::BlockPool(const CacheLayout& layout, const RuntimeConfig
     : has_bytes_(has_bytes),
       layout_(layout.ForTokens(runtime.max_tokens)),
       fingerprint_(layout_.Fingerprint()),
-      runtime_(internal::WithinPositions(runtime, layout)),
+      runtime_(internal::WithinLongestText(runtime, layout)),
       geometries_(GeometriesOf(layout, runtime)),
       ledger_(BlockBytesOf(geometries_), runtime.cache_bytes),
       storage_(geometries_.size()),

@@ -345,6 +345,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"heads of the bias of distances", [](const ModelSpec& s) { return Text(s.distance_bias.heads); }},
     {"groups of distances", [](const ModelSpec& s) { return Text(s.distance_bias.buckets); }},
     {"largest distance", [](const ModelSpec& s) { return Text(s.distance_bias.max_distance); }},
+    {"longest text", [](const ModelSpec& s) { return Text(s.longest_text); }},
     {"norm of embeddings", [](const ModelSpec& s) { return Text(s.embedding_norm.has_value()); }},
     {"kScaleEmbeddings", [](const ModelSpec& s) { return Text(s.embedding_scale != EmbeddingScale::kNone); }},
     {"kRoundEmbeddingScale",

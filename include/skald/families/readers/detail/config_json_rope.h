@@ -26,7 +26,7 @@ namespace skald::internal {
 enum class DynamicRope {
   kRefused,
   kOtherBase,  // with "alpha": another base, the same at every length
-  kPlain,      // with "factor": stretched in texts longer than max_position_embeddings alone, which is not done
+  kPlain,      // with "factor": plain in texts of up to max_position_embeddings tokens; longer ones are left out
 };
 
 // The fields of a RoPE outside of the object with its type.
@@ -87,10 +87,23 @@ inline double WithNtkAlpha(double base, double alpha, int rotary_dim) {
   return base * PortablePow(alpha, power);
 }
 
+// Older files have another name.
+inline const char* NameOfRopeType(const JsonFields& rope) {
+  return rope.Find("rope_type") != nullptr ? "rope_type" : "type";
+}
+
+// Returns how long texts may be in which a RoPE of the type "dynamic" is plain; 0 where it is of another type.
+inline int LongestTextOfPlainRope(const JsonFields& fields) {
+  std::optional<JsonFields> rope = fields.Object("rope_scaling");
+  if (!rope) rope = fields.Object("rope_parameters");
+  const bool is_dynamic = rope && rope->String(NameOfRopeType(*rope), NameOf(RopeScaling::kNone)) == "dynamic";
+  return is_dynamic ? fields.Size("max_position_embeddings") : 0;
+}
+
 // Reads a RoPE from the object that holds its type and the parameters of that type, and sometimes its base.
 inline RopeSpec ReadRope(const JsonFields& fields, const RopeContext& context, double base) {
   RopeSpec rope = {.base = fields.Positive("rope_theta", base)};
-  const char* type_name = fields.Find("rope_type") != nullptr ? "rope_type" : "type";  // older files
+  const char* const type_name = NameOfRopeType(fields);
   const std::string type = fields.String(type_name, NameOf(RopeScaling::kNone));
   if (type == NameOf(RopeScaling::kNone)) return rope;
   if (type == NameOf(RopeScaling::kLongRope) || type == "su") {  // as Phi-3's first files had it

@@ -220,6 +220,7 @@ void VisitModel(Spec& spec, Always always, Later later) {
   later("bias_heads", spec.distance_bias.heads);
   later("bias_buckets", spec.distance_bias.buckets);
   later("bias_max_distance", spec.distance_bias.max_distance);
+  later("longest_text", spec.longest_text);
 }
 template <class OneBlock, class Always, class Later>
 void VisitBlock(OneBlock& block, Always always, Later later) {
