@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,12 +39,15 @@
 namespace skald::testing {
 namespace heads_test {
 
-// A folder with the shards of a model and of its head.
-void WriteFolder(const std::string& family, const std::filesystem::path& folder) {
+// A folder with the shards of a model and of its head, to which more tensors may be added.
+void WriteFolder(const std::string& family, const std::filesystem::path& folder,
+                 const std::vector<NewTensor>& more = {}) {
   std::string index = R"({"weight_map": {)";
   for (const char* const shard : {"model.safetensors", "mtp.safetensors"}) {
-    const std::filesystem::path file = GoldenPath(family + "/" + shard);
-    std::filesystem::copy_file(file, folder / (std::string("part-") + shard));
+    const std::filesystem::path file = folder / (std::string("part-") + shard);
+    std::vector<NewTensor> tensors = RawFile(GoldenPath(family + "/" + shard)).Tensors();
+    if (shard != std::string_view("model.safetensors")) tensors.insert(tensors.end(), more.begin(), more.end());
+    WriteFile(file, SafetensorsImage(tensors));
     const Checkpoint shard_file = *Checkpoint::Open(file);
     for (const TensorView& tensor : shard_file.tensors()) {
       index += (index.back() == '{' ? "\"" : ", \"") + std::string(tensor.name) + R"(": "part-)" + shard + "\"";
@@ -73,6 +77,29 @@ TEST_CASE("a model without a head for further tokens says so") {
   CheckError(LoadPredictionHead(opened, model), ErrorCode::kNotFound, "predict further tokens");
 }
 
+TEST_CASE("a tensor that a head has no place for is refused, but for copies and further heads") {
+  const auto load = [](const std::string& family, const std::string& name) {
+    const TemporaryFolder folder;
+    WriteFolder(family, folder.path(), {{name, "F32", {1}, std::string(4, '\1')}});
+    const OpenedModel opened = *OpenedModel::Open(folder.path());
+    const AnyModel model = *LoadAnyModel(opened);
+    const auto head = LoadPredictionHead(opened, model);
+    return head ? Result<void>() : Result<void>(Failure(head.error()));
+  };
+  const std::string glm = "model.layers." + std::to_string(NumLayers(LoadAnyModel(GoldenPath("glm4_moe"))->spec()));
+  const std::pair<const char*, std::string> refused[] = {
+      {"glm4_moe", glm + ".mlp.seldom_seen.weight"}, {"qwen3_next", "mtp.layers.0.seldom_seen.weight"},
+      {"qwen3_next", "mtp.embed_tokens.weight"},     {"nemotron_h_moe", "mtp.layers.1.seldom_seen.weight"},
+      {"nemotron_h_moe", "mtp.seldom_seen.weight"},  {"mimo", "model.mtp_layers.0.seldom_seen.weight"}};
+  for (const auto& [family, name] : refused) {
+    CheckError(load(family, name), ErrorCode::kUnsupported, name + ": a head like this has no such tensor");
+  }
+  CHECK(load("glm4_moe", glm + ".embed_tokens.weight"));
+  CHECK(load("glm4_moe", glm + ".shared_head.head.weight"));
+  CHECK(load("qwen3_next", "mtp.layers.1.seldom_seen.weight"));
+  CHECK(load("mimo", "model.mtp_layers.1.seldom_seen.weight"));
+}
+
 TEST_CASE("heads of EAGLE-3 compute what they should") {
   for (const char* const family : {"llama", "gpt_oss"}) {
     CAPTURE(family);
@@ -85,11 +112,15 @@ TEST_CASE("heads of EAGLE-3 compute what they should") {
   }
 }
 
-// The golden head of Llama with another config.json, and names of its layer that begin so.
+// The golden head of Llama with another config.json, names of its layer that begin so, and one number less in a tensor.
 void WriteEagleFolder(const nlohmann::json& config, const std::string& layer, const std::filesystem::path& folder,
-                      const std::vector<NewTensor>& more = {}) {
+                      const std::vector<NewTensor>& more = {}, std::string_view shortened = "") {
   std::vector<NewTensor> tensors = RawFile(GoldenPath("llama/eagle3/model.safetensors")).Tensors();
   for (NewTensor& tensor : tensors) {
+    if (tensor.name == shortened) {
+      tensor.bytes.resize(tensor.bytes.size() - tensor.bytes.size() / tensor.shape[0]);
+      --tensor.shape[0];
+    }
     if (tensor.name.starts_with("midlayer.")) tensor.name.replace(0, 9, layer);
   }
   tensors.insert(tensors.end(), more.begin(), more.end());
@@ -154,9 +185,10 @@ TEST_CASE("heads of EAGLE-3 are read in the forms that they are published in") {
 
 TEST_CASE("heads of EAGLE-3 that differ in what is not read are refused") {
   const AnyModel model = *LoadAnyModel(GoldenPath("llama"));
-  const auto load = [&](const nlohmann::json& config, const std::vector<NewTensor>& more = {}) {
+  const auto load = [&](const nlohmann::json& config, const std::vector<NewTensor>& more = {},
+                        std::string_view shortened = "") {
     const TemporaryFolder folder;
-    WriteEagleFolder(config, "midlayer.", folder.path(), more);
+    WriteEagleFolder(config, "midlayer.", folder.path(), more, shortened);
     return LoadEagleHead(folder.path(), model);
   };
   const auto with = [&](const nlohmann::json& change) {
@@ -180,6 +212,13 @@ TEST_CASE("heads of EAGLE-3 that differ in what is not read are refused") {
   }
   CheckError(with({{"eagle_config", {{"eagle_aux_hidden_state_layer_ids", {0, 9}}}}}), ErrorCode::kInvalidArgument,
              "reads layers that the model does not have");
+  CheckError(with({{"draft_vocab_size", 91}}), ErrorCode::kInvalidArgument,
+             "lm_head.weight: has 90 rows, but draft_vocab_size is 91");
+  CheckError(with({{"draft_vocab_size", "90"}}), ErrorCode::kDataLoss, "draft_vocab_size: expected a whole number");
+  for (const auto& [name, message] : {std::pair("d2t", "d2t: expected I64, one for each of the output head's tokens"),
+                                      std::pair("t2d", "t2d: expected one for each of the model's 272 tokens")}) {
+    CheckError(load(EagleConfigJson(), {}, name), ErrorCode::kInvalidArgument, message);
+  }
   CheckError(load(EagleConfigJson(), {{"fc.bias", "F32", {1}, std::string(4, '\0')}}), ErrorCode::kUnsupported,
              "fc.bias");
 }

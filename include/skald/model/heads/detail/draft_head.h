@@ -12,10 +12,14 @@
 #include "skald/model/heads/draft_head.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
@@ -29,10 +33,12 @@
 #include "skald/layers/run/operations.h"
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/standard_layers.h"
+#include "skald/model/heads/detail/head_loader.h"
 #include "skald/model/heads/detail/matrix_views.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_names.h"
+#include "skald/weights/files/tensor_view.h"
 #include "skald/weights/load_plan.h"
 #include "skald/weights/random_weights.h"
 
@@ -44,8 +50,9 @@ namespace internal {
 struct HeadForm {
   std::string_view body = {}, layers = {};  // as in TensorNames; empty: the head's layer is one more of the model
   std::string_view embedding_norm, hidden_norm, projection, final_norm;
-  bool in_layers = true;      // they are within the first layer, the final norm within the last one
-  bool hidden_first = false;  // the projection reads the hidden state before the embedding
+  bool in_layers = true;        // they are within the first layer, the final norm within the last one
+  bool hidden_first = false;    // the projection reads the hidden state before the embedding
+  std::string_view whole = {};  // the beginning of all names of heads; empty: it is that of the layers
 };
 
 constexpr HeadForm QwenHead(std::string_view body) {
@@ -55,7 +62,8 @@ constexpr HeadForm QwenHead(std::string_view body) {
           .hidden_norm = "pre_fc_norm_hidden",
           .projection = "fc",
           .final_norm = "norm",
-          .in_layers = false};
+          .in_layers = false,
+          .whole = body};
 }
 
 inline constexpr HeadForm kHeadForms[] = {
@@ -69,7 +77,8 @@ inline constexpr HeadForm kHeadForms[] = {
      .embedding_norm = "enorm",
      .hidden_norm = "hnorm",
      .projection = "eh_proj",
-     .final_norm = "final_layernorm"},
+     .final_norm = "final_layernorm",
+     .whole = "mtp."},
     // MiMo
     {.body = "model.",
      .layers = "mtp_layers.",
@@ -77,7 +86,12 @@ inline constexpr HeadForm kHeadForms[] = {
      .hidden_norm = "hidden_layernorm",
      .projection = "input_proj",
      .final_norm = "final_layernorm",
-     .hidden_first = true}};
+     .hidden_first = true,
+     .whole = "model.mtp_"}};
+
+// Within a layer: copies of the model's embedding and output head.
+inline constexpr std::string_view kHeadCopies[] = {"embed_tokens.weight", "shared_head.head.weight",
+                                                   "nextn.embed_tokens.weight", "nextn.shared_head_head.weight"};
 
 // The names that a checkpoint has for its head.
 struct HeadNames {
@@ -103,6 +117,23 @@ inline std::optional<HeadNames> FindPredictionHead(const Checkpoint& checkpoint,
     return found;
   }
   return std::nullopt;
+}
+
+// Refuses tensors of the head that no part needed: all in its layers, and all outside of layers. Further layers are
+// further heads, which are passed over: this one is asked again instead.
+inline Result<void> CheckAllUsed(const HeadNames& head, const ModelSpec& body,
+                                 std::span<const TensorView* const> left) {
+  std::vector<std::string> layers;
+  for (const Block& block : body.blocks) layers.push_back(head.names.OfLayer(block.number, ""));
+  for (const TensorView* const tensor : left) {
+    const std::string_view name = tensor->name, within = head.names.WithinLayer(name);
+    const auto begins = [name](std::string_view part) { return name.starts_with(part); };
+    const bool is_beside = within.empty() && !head.form.whole.empty() && begins(head.form.whole);
+    if (!is_beside && !std::ranges::any_of(layers, begins)) continue;
+    if (std::ranges::find(kHeadCopies, within) != std::end(kHeadCopies)) continue;
+    return FailUnneeded(*tensor);
+  }
+  return {};
 }
 
 inline ParameterList ParametersOf(HeadWeights& weights, const HeadNames& names) {
@@ -317,6 +348,7 @@ SKALD_INLINE Result<DraftHead> LoadPredictionHead(const OpenedModel& opened, con
     internal::LoadPlan plan(*checkpoint, names->names, options.dtype, packers);
     for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
     SKALD_TRY(plan.Check(/*is_part=*/true));
+    SKALD_TRY(internal::CheckAllUsed(*names, weights.body.spec, plan.LeftOut()));
     const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
     ThreadPool pool(options.threads);
     plan.Execute(ExecutorRef(pool), {});

@@ -38,6 +38,7 @@ struct EagleConfig {
   ModelSpec layer;  // a model of the layer alone, as Llama has it
   bool norm_before_residual = false;
   bool norm_before_projection = false;  // of what is read of the model
+  size_t drafts = 0;                    // tokens of the output head; 0: the file does not say it
   std::vector<size_t> places = {};      // numbers of the model's layers; none: the usual ones
 };
 
@@ -106,7 +107,7 @@ inline Result<EagleConfig> ReadEagleFolder(const std::filesystem::path& folder) 
   nlohmann::json& json = file.json;
   JoinSpeculators(json);
   EagleConfig config;
-  json.erase("draft_vocab_size");  // the output head says it too
+  SKALD_TRY(Take(json, "draft_vocab_size", config.drafts));
   SKALD_TRY(Take(json, "norm_before_residual", config.norm_before_residual));
   SKALD_TRY(Take(json, "norm_before_fc", config.norm_before_projection));
   SKALD_TRY(Take(json, "eagle_aux_hidden_state_layer_ids", config.places));

@@ -101,6 +101,22 @@ inline Result<std::vector<int32_t>> IdsOf(const Checkpoint& checkpoint, size_t d
   return ids;
 }
 
+// Refuses tensors of another number of tokens than they are for. Without an output head it is the model's.
+inline Result<void> CheckVocabularies(const EagleConfig& config, const Checkpoint& checkpoint, const TensorView* output,
+                                      int vocab_size) {
+  const auto vocab = static_cast<uint64_t>(vocab_size), drafts = output != nullptr ? output->shape[0] : vocab;
+  if (config.drafts != 0 && config.drafts != drafts) {
+    const std::string_view whose = output != nullptr ? output->name : "the model's output head";
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({whose, ": has ", std::to_string(drafts), " rows, but draft_vocab_size is ",
+                        std::to_string(config.drafts)}));
+  }
+  const TensorView* const mask = checkpoint.Find("t2d");
+  if (mask == nullptr || (mask->shape.size() == 1 && mask->shape[0] == vocab)) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              Concat({"t2d: expected one for each of the model's ", std::to_string(vocab), " tokens"}));
+}
+
 // The names of what is around the layer, and within it.
 struct EagleNames {
   TensorNames around, layer;
@@ -171,7 +187,10 @@ inline Result<DraftHead> LoadEagle(const std::filesystem::path& path, const AnyM
   ParameterList around, layer;
   const NormSpec& norm = weights.body.spec.final_norm;
   around.AddMatrix(parts.projection, read, {{"fc.weight", dim}});
-  if (const TensorView* const output = find("lm_head.weight"); output != nullptr && !output->shape.empty()) {
+  const TensorView* output = find("lm_head.weight");
+  if (output != nullptr && output->shape.empty()) output = nullptr;
+  SKALD_TRY(CheckVocabularies(config, checkpoint, output, model.spec().vocab_size));
+  if (output != nullptr) {
     const auto drafts = static_cast<size_t>(std::min<uint64_t>(output->shape[0], vocab));
     SKALD_ASSIGN(parts.ids, IdsOf(checkpoint, drafts, model.spec().vocab_size));
     around.AddMatrix(parts.output.emplace(), dim, {{"lm_head.weight", drafts}});

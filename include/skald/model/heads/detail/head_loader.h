@@ -28,6 +28,11 @@
 
 namespace skald::internal {
 
+// Refuses a tensor that no part of a head needs.
+inline Failure FailUnneeded(const TensorView& tensor) {
+  return Fail(ErrorCode::kUnsupported, Concat({tensor.name, ": a head like this has no such tensor"}));
+}
+
 class HeadLoader {
  public:
   // Both must outlive this.
@@ -56,7 +61,7 @@ class HeadLoader {
   Result<void> CheckLeftOut(std::span<const std::string_view> others) const {
     for (const TensorView* const tensor : *left_) {
       if (std::ranges::find(others, tensor->name) != others.end()) continue;
-      return Fail(ErrorCode::kUnsupported, Concat({tensor->name, ": a head like this has no such tensor"}));
+      return FailUnneeded(*tensor);
     }
     return {};
   }
