@@ -173,6 +173,7 @@ const bool kRegistered = [] {
   Register<Q8A>("Q8A", {1, 512});
   Register<IQ4_NL>("IQ4_NL", {1, 512});
   Register<MXFP4>("MXFP4", {1, 4, 512});
+  Register<NVFP4>("NVFP4", {1, 4, 512});
   Register<Q2_K>("Q2_K", {1, 512});
   Register<Q3_K>("Q3_K", {1, 512});
   Register<Q4_K>("Q4_K", {1, 4, 16, 32, 512});

@@ -35,7 +35,7 @@ class Inspect(TestCase):
                          ["quantised: FP8, computed as F8, 6 matrices",
                           "quantised: FP8, computed as floats: BF16, 2 matrices",
                           "  as floats: model.layers.*.mlp.down_proj.weight",
-                          "quantised: NVFP4, computed as Q8A, 6 matrices"])
+                          "quantised: NVFP4, computed as NVFP4, 6 matrices"])
 
     def test_what_becomes_floats_is_named(self):
         self.assertEqual(self.kinds(QUANTISED / "fp8_experts"),

@@ -24,7 +24,8 @@
 #include "tests/support/saved_hashes.h"
 #include "tests/support/targets.h"
 
-#define QUANTISED_TYPES Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ4_XS
+#define QUANTISED_TYPES \
+  Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ4_XS
 
 namespace skald::testing {
 namespace group_matmul_test {
@@ -44,6 +45,8 @@ inline constexpr std::pair<int, int> kCodes = T::kCodeBits == 8
                                                   : std::pair(-T::kZero, (1 << T::kCodeBits) - 1 - T::kZero);
 template <>
 inline constexpr std::pair<int, int> kCodes<MXFP4> = {-12, 12};
+template <>
+inline constexpr std::pair<int, int> kCodes<NVFP4> = {-12, 12};
 template <>
 inline constexpr std::pair<int, int> kCodes<IQ4_NL> = {-127, 113};
 template <>

@@ -309,7 +309,7 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
       worst = std::max(worst, std::abs(expected[i] - values[i]));
     }
     const float steps = dtype == DType::kF8                                                       ? 27.0f
-                        : dtype == DType::kFP4                                                    ? 5.9f
+                        : dtype == DType::kFP4 || dtype == DType::kNVFP4                          ? 5.9f
                         : dtype == DType::kNF4                                                    ? 6.5f
                         : dtype == DType::kMXFP4 || dtype == DType::kQ2_K                         ? 2.0f
                         : dtype == DType::kQ3_K                                                   ? 5.0f

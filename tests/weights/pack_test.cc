@@ -100,6 +100,7 @@ void CheckNearest() {
 TEST_CASE("The nearest value of a list is the first one of the nearest") {
   CheckNearest<IQ4_NL>();
   CheckNearest<MXFP4>();
+  CheckNearest<NVFP4>();
   CheckNearest<IQ4_XS>();
 }
 
@@ -123,7 +124,7 @@ float LargestError(DType dtype, float largest) {
   if (dtype == DType::kQ6A) return largest * (2.0f / 63 + 1.0f / 63 + 0.5f / 63) * 1.01f;
   if (dtype == DType::kQ6_K) return largest * (1.0f / 31 + 0.5f / 127) * 1.01f;
   if (dtype == DType::kF8) return largest * (16.0f / 448) * 1.01f;
-  if (dtype == DType::kFP4) return largest / 6 * 1.01f;
+  if (dtype == DType::kFP4 || dtype == DType::kNVFP4) return largest / 6 * 1.01f;
   if (dtype == DType::kNF4) return largest * (1.0f + kNf4Numbers[1]) / 2 * 1.01f;
   return largest / 127 * 0.6f + largest * 0x1p-11f;
 }

@@ -120,7 +120,7 @@ TEST_CASE("Every quantised type is packed as the type that means exactly the sam
       {"MXFP4", DType::kMXFP4}, {"IQ3_S", DType::kQ6_K},  {"IQ3_XXS", DType::kQ6A},   {"IQ1_S", DType::kQ6A},
       {"IQ1_M", DType::kQ6A},   {"IQ2_XXS", DType::kQ8A}, {"IQ2_XS", DType::kQ8A},    {"IQ2_S", DType::kQ8A},
       {"TQ1_0", DType::kQ2_K},  {"TQ2_0", DType::kQ2_K},  {"Q1_0", DType::kQ4_0},     {"Q2_0", DType::kQ4_0},
-      {"NVFP4", DType::kQ8A}};
+      {"NVFP4", DType::kNVFP4}};
   for (const auto& [type, packed] : types) {
     CAPTURE(type);
     std::vector<NewGgufTensor> tensors = WideTensors();

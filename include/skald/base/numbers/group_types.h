@@ -116,6 +116,14 @@ struct MXFP4 : GroupType<DType::kMXFP4, 128, 32, 4> {
   CodePlanes<32, 4> codes[kGroups];
 };
 
+/// The same values, a scale for 16 terms: NVFP4's, whose scales are products of an eight-bit float and the tensor's
+/// factor.
+struct NVFP4 : GroupType<DType::kNVFP4, 64, 16, 4> {
+  static constexpr auto& kValues = MXFP4::kValues;
+  float scales[kGroups][kLanes];
+  CodePlanes<16, 4> codes[kGroups];
+};
+
 // The types below have scales of scales. For 256 terms each output has a scale, and for some types a minimum, in
 // binary16 unless noted. The small numbers of each group multiply them: weight = scale * scales * (code - kZero) -
 // minimum * minima. GGUF has types of the same names, except Q6A.
@@ -172,6 +180,7 @@ struct IQ4_XS : GroupType<DType::kIQ4_XS, 256, 32, 4> {
 
 static_assert(sizeof(Q8_0) == 1088 && sizeof(Q4_0) == 576 && sizeof(Q4_1) == 640 && sizeof(Q5_0) == 704);
 static_assert(sizeof(Q5_1) == 768 && sizeof(Q8A) == 1536 && sizeof(IQ4_NL) == 576 && sizeof(MXFP4) == 1088);
+static_assert(sizeof(NVFP4) == 768);
 static_assert(sizeof(Q2_K) == 1344 && sizeof(Q3_K) == 1856 && sizeof(Q4_K) == 2368 && sizeof(Q5_K) == 2880);
 static_assert(sizeof(Q6_K) == 3392 && sizeof(Q6A) == 3712 && sizeof(IQ4_XS) == 2240);
 
@@ -184,8 +193,8 @@ template <class... Ts>
 struct WeightTypeList {};
 
 using FloatWeights = WeightTypeList<float, bf16>;
-using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
-                                  Q6A, IQ4_XS, F8, NF4, FP4, bf16>;
+using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K, Q3_K, Q4_K,
+                                  Q5_K, Q6_K, Q6A, IQ4_XS, F8, NF4, FP4, bf16>;
 
 /// Whether matrices of T are arrays of packs, not of elements.
 template <class T>

@@ -37,8 +37,9 @@ inline constexpr Codes kCodesOf = kFactorBits<T> <= kSmallBits ? Codes::kSmall :
 // The amount by which factors exceed their values.
 template <class T, Codes kCodes>
 inline constexpr int32_t kFactorZero = kCodesOf<T> == Codes::kLarge ? (kUnsignedCodes<kCodes> ? 128 : 0) : T::kZero;
-template <Codes kCodes>
-inline constexpr int32_t kFactorZero<MXFP4, kCodes> = 12;
+template <ListsValues T, Codes kCodes>
+requires(T::kValues[0] == 0)  //
+    inline constexpr int32_t kFactorZero<T, kCodes> = 12;
 
 // The factors of a type that lists values, by its codes, repeated for as many bytes as are looked up together.
 template <ListsValues T, Codes kCodes>

@@ -275,7 +275,7 @@ inline const GroupFormat* FindGroupFormat(std::string_view type) {
                                        {"Q5_1", {DType::kQ5_1, 32, 24, DecodeQ5_1}},
                                        {"IQ4_NL", {DType::kIQ4_NL, 32, 18, DecodeIq4Nl}},
                                        {"MXFP4", {DType::kMXFP4, 32, 17, DecodeMxfp4}},
-                                       {"NVFP4", {DType::kQ8A, 64, 36, DecodeNvfp4}},
+                                       {"NVFP4", {DType::kNVFP4, 64, 36, DecodeNvfp4}},
                                        {"Q2_K", NestedFormat<DecodeQ2K>(DType::kQ2_K, 84)},
                                        {"Q3_K", NestedFormat<DecodeQ3K>(DType::kQ3_K, 110)},
                                        {"Q4_K", NestedFormat<DecodeQ4K>(DType::kQ4_K, 144)},

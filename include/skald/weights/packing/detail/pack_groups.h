@@ -122,6 +122,14 @@ inline WeightGroup<MXFP4> QuantizeGroup(const float* values, WeightGroup<MXFP4> 
   return group;
 }
 
+/// The largest magnitude gets the code of the largest value.
+inline WeightGroup<NVFP4> QuantizeGroup(const float* values, WeightGroup<NVFP4> group) {
+  group.scale = std::abs(ExtremeOf(values, NVFP4::kGroup)) / 12.0f;
+  const float inverse = InverseOf(group.scale);
+  for (size_t i = 0; i < NVFP4::kGroup; ++i) group.codes[i] = NearestValue<NVFP4>(values[i] * inverse);
+  return group;
+}
+
 /// The smallest value gets the code -127, the largest 127.
 inline WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> group) {
   const auto [low, high] = std::minmax_element(values, values + Q8A::kGroup);

@@ -104,7 +104,7 @@ class Nvfp4Rows final : public GroupRows {
     SetColumnFactors(std::move(column_factors));
     stored_as = "NVFP4";
     stored_bytes = StoredTensors::BytesOf({&codes, &scales});
-    ChooseForm(-12, 12);
+    ChooseForm(-12, 12, /*four_bit_floats=*/true);
   }
 
  private:

@@ -2,7 +2,7 @@
 //
 // Weights that are whole numbers with a scale for some neighbours: weight = scale * (code - zero) + offset. Where one
 // of the types in memory holds the same numbers, their codes and scales are brought into its order: Q4_0, Q5_0, Q8_0
-// and Q4_1 if scales are numbers of binary16, else Q8A. Otherwise the numbers become floats.
+// and Q4_1 if scales are numbers of binary16, else NVFP4 or Q8A. Otherwise the numbers become floats.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_GROUP_ROWS_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_GROUP_ROWS_H_
@@ -28,13 +28,14 @@ struct ScaleAndZero {
   int zero = 0;
 };
 
-/// A block of 16 weights as Q8A has them: scale and offset (floats), a signed byte for each.
-inline void DecodeQ8A(const std::byte* block, CodeGroup* group) {
+/// A block of 16 weights for Q8A or NVFP4: scale and offset (floats), a signed byte for each.
+inline void DecodeSixteen(const std::byte* block, CodeGroup* group) {
   std::memcpy(&group->scale, block, sizeof(float));
   std::memcpy(&group->offset, block + 4, sizeof(float));
   std::memcpy(group->codes, block + 8, kCodeGroup);
 }
-inline constexpr GroupFormat kQ8AFormat = {DType::kQ8A, kCodeGroup, 24, DecodeQ8A};
+inline constexpr GroupFormat kQ8AFormat = {DType::kQ8A, kCodeGroup, 24, DecodeSixteen};
+inline constexpr GroupFormat kNvfp4Format = {DType::kNVFP4, kCodeGroup, 24, DecodeSixteen};
 
 inline bool IsHalf(float value) { return FromHalf(ToHalf(value)) == value; }
 
@@ -88,14 +89,15 @@ class GroupRows : public QuantisedRows {
   /// Writes the numbers of the groups of a row.
   virtual void Numbers(size_t row, ScaleAndZero* groups) const = 0;
 
-  /// Finds the type that represents all rows, whose codes are in [least, most].
-  void ChooseForm(int least, int most);
+  /// Finds the type that represents all rows, whose codes are in [least, most], or values of NVFP4.
+  void ChooseForm(int least, int most, bool four_bit_floats = false);
 
  private:
   friend class ReorderedRows;
 
   struct Facts {
     int least, most;  // code - zero
+    bool four_bit_floats;
     bool halves = true, no_offsets = true, no_zeros = true, shift_is_exact = true, any = false;
 
     void Add(const ScaleAndZero& group, int least_code, int most_code) {
@@ -128,7 +130,8 @@ class GroupRows : public QuantisedRows {
     if (HaveGroupsOf(32) && facts.halves && facts.no_zeros && facts.least >= 0 && facts.most <= 15) {
       return FindGroupFormat("Q4_1");
     }
-    return HaveGroupsOf(kCodeGroup) && (shift_ == 0 || facts.shift_is_exact) ? &kQ8AFormat : nullptr;
+    if (!HaveGroupsOf(kCodeGroup) || (shift_ != 0 && !facts.shift_is_exact)) return nullptr;
+    return facts.four_bit_floats ? &kNvfp4Format : &kQ8AFormat;
   }
 
   void WriteRow(const int16_t* codes, const ScaleAndZero* groups, std::byte* to) const {
@@ -136,7 +139,7 @@ class GroupRows : public QuantisedRows {
     if (format == nullptr) return WriteAsFloats(codes, groups, to);
     for (size_t k = 0; k < cols; k += format->block_elements, to += format->block_bytes) {
       const ScaleAndZero& group = groups[k / group_];
-      format == &kQ8AFormat ? WriteQ8A(codes + k, group, to) : WriteBlock(codes + k, group, to);
+      format->block_elements == kCodeGroup ? WriteSixteen(codes + k, group, to) : WriteBlock(codes + k, group, to);
     }
   }
 
@@ -152,7 +155,7 @@ class GroupRows : public QuantisedRows {
     WriteFloats(values.data(), cols, dtype, to);
   }
 
-  void WriteQ8A(const int16_t* codes, const ScaleAndZero& group, std::byte* to) const {
+  void WriteSixteen(const int16_t* codes, const ScaleAndZero& group, std::byte* to) const {
     const float offset = shift_ == 0 ? group.offset : static_cast<float>(Shifted(group, shift_));
     const int zero = shift_ == 0 ? group.zero : shift_;
     std::memcpy(to, &group.scale, sizeof(float));
@@ -219,9 +222,9 @@ inline std::vector<uint32_t> ColumnsByGroup(const std::vector<uint32_t>& groups,
   return columns;
 }
 
-inline void GroupRows::ChooseForm(int least, int most) {
+inline void GroupRows::ChooseForm(int least, int most, bool four_bit_floats) {
   if (!column_factors_.empty()) return;
-  Facts facts = {least, most};
+  Facts facts = {least, most, four_bit_floats};
   std::vector<ScaleAndZero> groups(num_groups());
   for (size_t row = 0; row < shape[0]; ++row) {
     Numbers(row, groups.data());
