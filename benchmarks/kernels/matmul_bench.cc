@@ -180,6 +180,10 @@ const bool kRegistered = [] {
   Register<Q5_K>("Q5_K", {1, 4, 16, 32, 512});
   Register<Q6_K>("Q6_K", {1, 4, 16, 32, 512});
   Register<Q6A>("Q6A", {1, 512});
+  Register<IQ1>("IQ1", {1, 512});
+  Register<IQ2>("IQ2", {1, 512});
+  Register<IQ3_XXS>("IQ3_XXS", {1, 512});
+  Register<IQ3_S>("IQ3_S", {1, 512});
   Register<IQ4_XS>("IQ4_XS", {1, 512});
   Register<float>("F32", {1, 4, 16, 32, 512});
   return true;

@@ -24,8 +24,9 @@
 #include "tests/support/saved_hashes.h"
 #include "tests/support/targets.h"
 
-#define QUANTISED_TYPES \
-  Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ4_XS
+#define QUANTISED_TYPES                                                                                          \
+  Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ1, IQ2, IQ3_XXS, \
+      IQ3_S, IQ4_XS
 
 namespace skald::testing {
 namespace group_matmul_test {
@@ -47,6 +48,14 @@ template <>
 inline constexpr std::pair<int, int> kCodes<MXFP4> = {-12, 12};
 template <>
 inline constexpr std::pair<int, int> kCodes<NVFP4> = {-12, 12};
+template <>
+inline constexpr std::pair<int, int> kCodes<IQ1> = {-9, 9};
+template <>
+inline constexpr std::pair<int, int> kCodes<IQ2> = {-43, 43};
+template <>
+inline constexpr std::pair<int, int> kCodes<IQ3_XXS> = {-31, 31};
+template <>
+inline constexpr std::pair<int, int> kCodes<IQ3_S> = {-15, 15};
 template <>
 inline constexpr std::pair<int, int> kCodes<IQ4_NL> = {-127, 113};
 template <>

@@ -312,9 +312,11 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
                         : dtype == DType::kFP4 || dtype == DType::kNVFP4                          ? 5.9f
                         : dtype == DType::kNF4                                                    ? 6.5f
                         : dtype == DType::kMXFP4 || dtype == DType::kQ2_K                         ? 2.0f
-                        : dtype == DType::kQ3_K                                                   ? 5.0f
+                        : dtype == DType::kIQ1 || dtype == DType::kIQ2                            ? 2.0f
+                        : dtype == DType::kQ3_K || dtype == DType::kIQ3_XXS                       ? 5.0f
                         : dtype == DType::kQ4_0 || dtype == DType::kQ4_1 || dtype == DType::kQ4_K ? 7.9f
                         : dtype == DType::kIQ4_NL || dtype == DType::kIQ4_XS                      ? 7.9f
+                        : dtype == DType::kIQ3_S                                                  ? 7.9f
                         : dtype == DType::kQ5_0 || dtype == DType::kQ5_1 || dtype == DType::kQ5_K ? 15.0f
                         : dtype == DType::kQ6_K || dtype == DType::kQ6A                           ? 25.0f
                                                                                                   : 127.0f;

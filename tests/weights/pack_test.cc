@@ -101,6 +101,10 @@ TEST_CASE("The nearest value of a list is the first one of the nearest") {
   CheckNearest<IQ4_NL>();
   CheckNearest<MXFP4>();
   CheckNearest<NVFP4>();
+  CheckNearest<IQ1>();
+  CheckNearest<IQ2>();
+  CheckNearest<IQ3_XXS>();
+  CheckNearest<IQ3_S>();
   CheckNearest<IQ4_XS>();
 }
 
@@ -114,6 +118,11 @@ float LargestError(DType dtype, float largest) {
   // The largest step; more than the largest value.
   if (dtype == DType::kIQ4_NL) return largest * 28 / 127 * 1.02f;
   if (dtype == DType::kIQ4_XS) return largest * (24.0f / 113 + 0.5f / 31) * 1.01f;
+  // A step, as a group's numbers are those with the least sum of errors.
+  if (dtype == DType::kIQ1) return largest * (6.0f / 9 + 0.5f / 31) * 1.01f;
+  if (dtype == DType::kIQ2) return largest * (18.0f / 43 + 0.5f / 31) * 1.01f;
+  if (dtype == DType::kIQ3_XXS) return largest * (5.0f / 31 + 0.5f / 31) * 1.01f;
+  if (dtype == DType::kIQ3_S) return largest * (2.0f / 15 + 0.5f / 31) * 1.01f;
   if (dtype == DType::kMXFP4) return largest * 2 / 8;
   // A step, since the ends of a group give way to what lies between them, and what the numbers that multiply a scale,
   // and a minimum, are rounded by.

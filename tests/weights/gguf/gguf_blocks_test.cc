@@ -270,7 +270,7 @@ TEST_CASE("Blocks made by hand hold the weights that were put in") {
   iq2[2 + 0] = 1;                   // vector 1: a magnitude of 43 in front
   iq2[2 + 4] = 1;                   // negative: the first, and so the last as well
   iq2[2 + 7] = 0xF0;                // s = 15
-  internal::DecodeIq2Xxs(reinterpret_cast<const std::byte*>(iq2.data()), groups);
+  internal::DecodeAsGroups<internal::DecodeIq2Xxs>(reinterpret_cast<const std::byte*>(iq2.data()), groups);
   CHECK(groups[0].scale == 31.0f / 8.0f);
   CHECK(groups[0].codes[0] == -43);
   CHECK(groups[0].codes[1] == 8);

@@ -114,12 +114,12 @@ ModelWeights MustLoad(const std::vector<NewGgufTensor>& tensors, const std::stri
 
 TEST_CASE("Every quantised type is packed as the type that means exactly the same") {
   const std::pair<const char*, DType> types[] = {
-      {"Q8_0", DType::kQ8_0},   {"Q4_0", DType::kQ4_0},   {"Q4_1", DType::kQ4_1},     {"Q5_0", DType::kQ5_0},
-      {"Q5_1", DType::kQ5_1},   {"Q2_K", DType::kQ2_K},   {"Q3_K", DType::kQ3_K},     {"Q4_K", DType::kQ4_K},
-      {"Q5_K", DType::kQ5_K},   {"Q6_K", DType::kQ6_K},   {"IQ4_NL", DType::kIQ4_NL}, {"IQ4_XS", DType::kIQ4_XS},
-      {"MXFP4", DType::kMXFP4}, {"IQ3_S", DType::kQ6_K},  {"IQ3_XXS", DType::kQ6A},   {"IQ1_S", DType::kQ6A},
-      {"IQ1_M", DType::kQ6A},   {"IQ2_XXS", DType::kQ8A}, {"IQ2_XS", DType::kQ8A},    {"IQ2_S", DType::kQ8A},
-      {"TQ1_0", DType::kQ2_K},  {"TQ2_0", DType::kQ2_K},  {"Q1_0", DType::kQ4_0},     {"Q2_0", DType::kQ4_0},
+      {"Q8_0", DType::kQ8_0},   {"Q4_0", DType::kQ4_0},   {"Q4_1", DType::kQ4_1},       {"Q5_0", DType::kQ5_0},
+      {"Q5_1", DType::kQ5_1},   {"Q2_K", DType::kQ2_K},   {"Q3_K", DType::kQ3_K},       {"Q4_K", DType::kQ4_K},
+      {"Q5_K", DType::kQ5_K},   {"Q6_K", DType::kQ6_K},   {"IQ4_NL", DType::kIQ4_NL},   {"IQ4_XS", DType::kIQ4_XS},
+      {"MXFP4", DType::kMXFP4}, {"IQ3_S", DType::kIQ3_S}, {"IQ3_XXS", DType::kIQ3_XXS}, {"IQ1_S", DType::kIQ1},
+      {"IQ1_M", DType::kIQ1},   {"IQ2_XXS", DType::kIQ2}, {"IQ2_XS", DType::kIQ2},      {"IQ2_S", DType::kIQ2},
+      {"TQ1_0", DType::kQ2_K},  {"TQ2_0", DType::kQ2_K},  {"Q1_0", DType::kQ4_0},       {"Q2_0", DType::kQ4_0},
       {"NVFP4", DType::kNVFP4}};
   for (const auto& [type, packed] : types) {
     CAPTURE(type);

@@ -126,7 +126,7 @@ struct NVFP4 : GroupType<DType::kNVFP4, 64, 16, 4> {
 
 // The types below have scales of scales. For 256 terms each output has a scale, and for some types a minimum, in
 // binary16 unless noted. The small numbers of each group multiply them: weight = scale * scales * (code - kZero) -
-// minimum * minima. GGUF has types of the same names, except Q6A.
+// minimum * minima. GGUF has types of the same names, except Q6A, IQ1 and IQ2.
 
 /// The number of a group's scale is in the low half of a byte, that of its minimum in the high one.
 struct Q2_K : GroupType<DType::kQ2_K, 256, 16, 2> {
@@ -163,7 +163,7 @@ struct Q6_K : GroupType<DType::kQ6_K, 256, 16, 6, 32> {
   CodePlanes<16, 6> codes[16];
 };
 
-/// Represents all of these types but IQ4_XS exactly. For types that are stacked in one matrix.
+/// Represents all types with scales of scales but IQ2 and IQ4_XS exactly. For types that are stacked in one matrix.
 struct Q6A : GroupType<DType::kQ6A, 256, 16, 6> {
   float scale[kLanes], minimum[kLanes];
   int8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
@@ -178,9 +178,32 @@ struct IQ4_XS : GroupType<DType::kIQ4_XS, 256, 32, 4> {
   CodePlanes<32, 4> codes[8];
 };
 
+/// The numbers of a block's weights in GGUF's types of vectors, whose elements have few magnitudes. Scales of scales
+/// are floats: those of the files, divided by a power of two.
+template <DType kDType, size_t kGroupTerms, size_t kBits, const int8_t (&kList)[16]>
+struct VectorType : GroupType<kDType, 256, kGroupTerms, kBits> {
+  static constexpr auto& kValues = kList;
+  float scale[kLanes];
+  int8_t scales[256 / kGroupTerms][kLanes];
+  CodePlanes<32, kBits> codes[8];
+};
+
+inline constexpr int8_t kIq1Values[16] = {-9, -7, -1, 1, 7, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
+inline constexpr int8_t kIq2Values[16] = {-43, -25, -8, 8, 25, 43, 43, 43, 43, 43, 43, 43, 43, 43, 43, 43};
+inline constexpr int8_t kIq3XxsValues[16] = {-31, -26, -22, -18, -14, -10, -6, -2, 2, 6, 10, 14, 18, 22, 26, 31};
+inline constexpr int8_t kIq3SValues[16] = {-15, -13, -11, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9, 11, 13, 15};
+
+/// IQ1_S and IQ1_M: -1, 0 or 1, an eighth more or less, in eighths.
+struct IQ1 : VectorType<DType::kIQ1, 16, 3, kIq1Values> {};
+/// IQ2_XXS, IQ2_XS and IQ2_S.
+struct IQ2 : VectorType<DType::kIQ2, 16, 3, kIq2Values> {};
+struct IQ3_XXS : VectorType<DType::kIQ3_XXS, 32, 4, kIq3XxsValues> {};
+struct IQ3_S : VectorType<DType::kIQ3_S, 32, 4, kIq3SValues> {};
+
 static_assert(sizeof(Q8_0) == 1088 && sizeof(Q4_0) == 576 && sizeof(Q4_1) == 640 && sizeof(Q5_0) == 704);
 static_assert(sizeof(Q5_1) == 768 && sizeof(Q8A) == 1536 && sizeof(IQ4_NL) == 576 && sizeof(MXFP4) == 1088);
-static_assert(sizeof(NVFP4) == 768);
+static_assert(sizeof(NVFP4) == 768 && sizeof(IQ1) == 1856 && sizeof(IQ2) == 1856);
+static_assert(sizeof(IQ3_XXS) == 2240 && sizeof(IQ3_S) == 2240);
 static_assert(sizeof(Q2_K) == 1344 && sizeof(Q3_K) == 1856 && sizeof(Q4_K) == 2368 && sizeof(Q5_K) == 2880);
 static_assert(sizeof(Q6_K) == 3392 && sizeof(Q6A) == 3712 && sizeof(IQ4_XS) == 2240);
 
@@ -194,7 +217,7 @@ struct WeightTypeList {};
 
 using FloatWeights = WeightTypeList<float, bf16>;
 using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K, Q3_K, Q4_K,
-                                  Q5_K, Q6_K, Q6A, IQ4_XS, F8, NF4, FP4, bf16>;
+                                  Q5_K, Q6_K, Q6A, IQ1, IQ2, IQ3_XXS, IQ3_S, IQ4_XS, F8, NF4, FP4, bf16>;
 
 /// Whether matrices of T are arrays of packs, not of elements.
 template <class T>

@@ -23,9 +23,9 @@ namespace skald {
 using bf16 = hwy::bfloat16_t;
 
 /// Element types of parameters in files, of packed matrices and of cached keys and values. The types from kQ8_0 to
-/// kIQ4_XS and kNVFP4 are group-quantised (base/numbers/group_types.h), those from kF8 to kFP4 are codes of floats
-/// (base/numbers/float_codes.h); both are only for packed matrices. kI8 is only for the cache: codes, with a scale for
-/// each token and head. File formats store the enumerators' numbers, so their order must not change.
+/// kIQ4_XS and from kNVFP4 on are group-quantised (base/numbers/group_types.h), those from kF8 to kFP4 are codes of
+/// floats (base/numbers/float_codes.h); both are only for packed matrices. kI8 is only for the cache: codes, with a
+/// scale for each token and head. File formats store the enumerators' numbers, so their order must not change.
 enum class DType : uint8_t {
   kF32,
   kF16,
@@ -50,9 +50,13 @@ enum class DType : uint8_t {
   kNF4,
   kFP4,
   kNVFP4,
+  kIQ1,
+  kIQ2,
+  kIQ3_XXS,
+  kIQ3_S,
 };
 
-constexpr bool IsGrouped(DType type) { return (type >= DType::kQ8_0 && type < DType::kI8) || type == DType::kNVFP4; }
+constexpr bool IsGrouped(DType type) { return (type >= DType::kQ8_0 && type < DType::kI8) || type >= DType::kNVFP4; }
 
 /// Whether matrices of this type hold codes of floats, which are multiplied as floats.
 constexpr bool IsFloatCoded(DType type) { return type >= DType::kF8 && type <= DType::kFP4; }
@@ -64,9 +68,9 @@ constexpr bool IsWeightType(DType type) { return type != DType::kF16 && type != 
 constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : type == DType::kI8 ? 1 : 2; }
 
 constexpr std::string_view NameOf(DType type) {
-  constexpr std::string_view kNames[] = {"F32",  "F16",    "BF16", "Q8_0", "Q4_0", "Q8A",    "Q4_K",  "Q5_K",
-                                         "Q6_K", "Q6A",    "Q4_1", "Q5_0", "Q5_1", "IQ4_NL", "MXFP4", "Q2_K",
-                                         "Q3_K", "IQ4_XS", "I8",   "F8",   "NF4",  "FP4",    "NVFP4"};
+  constexpr std::string_view kNames[] = {"F32", "F16",  "BF16", "Q8_0", "Q4_0",   "Q8A",   "Q4_K", "Q5_K",    "Q6_K",
+                                         "Q6A", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL", "MXFP4", "Q2_K", "Q3_K",    "IQ4_XS",
+                                         "I8",  "F8",   "NF4",  "FP4",  "NVFP4",  "IQ1",   "IQ2",  "IQ3_XXS", "IQ3_S"};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

@@ -50,7 +50,9 @@ struct GroupFormat {
   void (*decode_floats)(const std::byte* block, float* numbers) = nullptr;
 
   /// Whether Q6A represents blocks exactly.
-  constexpr bool FitsQ6A() const { return decode_block != nullptr && packed != DType::kIQ4_XS; }
+  constexpr bool FitsQ6A() const {
+    return decode_block != nullptr && packed != DType::kIQ4_XS && packed != DType::kIQ2;
+  }
 };
 
 }  // namespace skald

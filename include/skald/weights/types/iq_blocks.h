@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "skald/weights/types/block_bytes.h"
 #include "skald/weights/types/code_group.h"
@@ -35,21 +36,29 @@ inline constexpr VectorForm<8, 2> kIq1Form = {{-8, 0, 8}};
 /// Returns seven signs with an eighth such that an even number of them are set.
 constexpr unsigned EvenSigns(unsigned signs) { return signs | (std::popcount(signs) % 2 == 0 ? 0u : 1u << 7); }
 
+/// Fills in the fields of a block of IQ2 that all vectors share.
+inline void BeginIq2(const std::byte* source, CodeBlock& block) {
+  block.scale = HalfAt(source) * 0.125f, block.minimum = 0.0f, block.zero = 64;
+  std::memset(block.minima, 0, sizeof(block.minima));
+}
+
 /// Writes vector `v` of IQ2's, of 32: 8 weights of the scale d (2 s + 1) / 8.
-inline void WriteIq2Vector(size_t v, float d, unsigned s, uint16_t vector, unsigned signs, CodeGroup* groups) {
-  CodeGroup& group = groups[v / 2];
-  group.scale = d * static_cast<float>(2 * s + 1) * 0.125f, group.offset = 0.0f;
-  for (size_t i = 0; i < 8; ++i) group.codes[v % 2 * 8 + i] = static_cast<int8_t>(kIq2Form.At(vector, signs, i));
+inline void WriteIq2Vector(size_t v, unsigned s, uint16_t vector, unsigned signs, CodeBlock& block) {
+  block.scales[v / 2] = static_cast<int8_t>(2 * s + 1);
+  for (size_t i = 0; i < 8; ++i) {
+    block.codes[v * 8 + i] = static_cast<uint8_t>(kIq2Form.At(vector, signs, i) + block.zero);
+  }
 }
 
 /// IQ2_XXS: d (binary16); for each 32 weights the numbers of four vectors, then four times seven signs, from the lowest
 /// bit on, and a 4-bit s.
-inline void DecodeIq2Xxs(const std::byte* block, CodeGroup* groups) {
+inline void DecodeIq2Xxs(const std::byte* source, CodeBlock& block) {
+  BeginIq2(source, block);
   for (size_t v = 0; v < 32; ++v) {
-    const std::byte* const part = block + 2 + v / 4 * 8;
+    const std::byte* const part = source + 2 + v / 4 * 8;
     const uint32_t signs_and_s = WordAt(part + 4);
     const unsigned signs = EvenSigns(signs_and_s >> (7 * (v % 4)) & 127);
-    WriteIq2Vector(v, HalfAt(block), signs_and_s >> 28, kIq2XxsVectors[ByteAt(part, v % 4)], signs, groups);
+    WriteIq2Vector(v, signs_and_s >> 28, kIq2XxsVectors[ByteAt(part, v % 4)], signs, block);
   }
 }
 
@@ -59,21 +68,22 @@ inline unsigned NibbleAt(const std::byte* source, size_t index) {
 }
 
 /// IQ2_XS: d; 16 bits for each vector, nine with its number and seven signs; s for each 16 weights.
-inline void DecodeIq2Xs(const std::byte* block, CodeGroup* groups) {
+inline void DecodeIq2Xs(const std::byte* source, CodeBlock& block) {
+  BeginIq2(source, block);
   for (size_t v = 0; v < 32; ++v) {
-    const unsigned both = HalfBitsAt(block + 2 + 2 * v);
-    WriteIq2Vector(v, HalfAt(block), NibbleAt(block + 66, v / 2), kIq2XsVectors[both & 511], EvenSigns(both >> 9),
-                   groups);
+    const unsigned both = HalfBitsAt(source + 2 + 2 * v);
+    WriteIq2Vector(v, NibbleAt(source + 66, v / 2), kIq2XsVectors[both & 511], EvenSigns(both >> 9), block);
   }
 }
 
 /// IQ2_S: d; the low eight bits of the vectors' numbers; a byte of signs for each; the upper two bits of the numbers; s
 /// for each 16 weights.
-inline void DecodeIq2S(const std::byte* block, CodeGroup* groups) {
+inline void DecodeIq2S(const std::byte* source, CodeBlock& block) {
+  BeginIq2(source, block);
   for (size_t v = 0; v < 32; ++v) {
-    const unsigned upper = ByteAt(block + 66, v / 4) >> (v % 4 * 2) & 3;
-    const uint16_t vector = kIq2SVectors[ByteAt(block + 2, v) | upper << 8];
-    WriteIq2Vector(v, HalfAt(block), NibbleAt(block + 74, v / 2), vector, ByteAt(block + 34, v), groups);
+    const unsigned upper = ByteAt(source + 66, v / 4) >> (v % 4 * 2) & 3;
+    const uint16_t vector = kIq2SVectors[ByteAt(source + 2, v) | upper << 8];
+    WriteIq2Vector(v, NibbleAt(source + 74, v / 2), vector, ByteAt(source + 34, v), block);
   }
 }
 

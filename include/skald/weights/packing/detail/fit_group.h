@@ -162,7 +162,8 @@ GroupFit FitGroup(const float* values, GroupSums& sums, Weights weights = {},
     minimum = std::max(0.0f, -*lowest), range = *highest + minimum;
     end = kLargestCode<T>, step = 1.0f;
   } else if constexpr (ListsValues<T>) {
-    range = ExtremeOf(values, T::kGroup), end = T::kValues[0], step = -8.0f;
+    constexpr int kSixteenth = (T::kValues[0] - 1) / 16;
+    range = ExtremeOf(values, T::kGroup), end = T::kValues[0], step = kSixteenth;
   } else {
     range = ExtremeOf(values, T::kGroup), end = -T::kZero, step = -1.0f;
   }
