@@ -36,9 +36,11 @@ namespace skald::internal {
 
 // A model, and the identity of its files once it was asked for.
 struct SharedModel {
+  explicit SharedModel(LanguageModel opened) : model(std::move(opened)) {}
+
   LanguageModel model;
-  std::mutex mutex = {};
-  std::optional<Identity> identity = {};  // guarded by mutex
+  std::mutex mutex;
+  std::optional<Identity> identity;  // guarded by mutex
 };
 
 }  // namespace skald::internal

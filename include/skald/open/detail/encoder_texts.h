@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -84,8 +85,10 @@ struct Surroundings {
 inline Result<Surroundings> SurroundingsOf(const Tokenizer& tokenizer) {
   SKALD_ASSIGN(const auto plain, tokenizer.Encode("a", ParseSpecial::kYes));
   SKALD_ASSIGN(const auto whole, tokenizer.Encode("a", ParseSpecial::kYes, AddSpecial::kYes));
-  const auto found = std::ranges::search(whole, plain);
-  return Surroundings{{whole.begin(), found.begin()}, {found.end(), whole.end()}};
+  // Not std::ranges::search, whose result clang 14 cannot compile.
+  const auto found = std::search(whole.begin(), whole.end(), plain.begin(), plain.end());
+  const auto after = found == whole.end() ? found : found + std::ssize(plain);
+  return Surroundings{{whole.begin(), found}, {after, whole.end()}};
 }
 
 // Special tokens in a text are parsed, as the originals do it.
