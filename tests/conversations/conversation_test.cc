@@ -6,27 +6,21 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "skald/open/saved_conversation.h"
 #include "skald/store/backends/memory_store.h"
-#include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/snapshot.h"
-#include "skald/weights/opened/opened_model.h"
 #include "tests/conversations/letters.h"
 #include "tests/support/check_error.h"
-#include "tests/support/gguf_writer.h"
-#include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
@@ -287,27 +281,6 @@ TEST_CASE("a failure leaves a conversation as it was") {
   state.turns.pop_back();
   CheckError(conversation.Restore(std::move(state)), ErrorCode::kDataLoss, "do not belong");
   Scene::CheckSame(conversation, before);
-}
-
-TEST_CASE("state of BitNet from when its inputs were rounded as all others is refused") {
-  const auto open = [](const char* folder) { return *OpenedModel::Open(GoldenPath(folder)); };
-  const OpenedModel bitnet = open("quantised/bitnet"), other = open("quantised/gptq");
-  const auto identity = IdentityOfModel(bitnet, DType::kBF16);
-  REQUIRE_MESSAGE(identity, identity.error().message);
-  Identity before = *identity;
-  before.weights = *DigestOfWeights(bitnet.path());
-  CheckError(IdentityDigests::Of(before)->Check(*IdentityDigests::Of(*identity)), ErrorCode::kFailedPrecondition,
-             "other weights");
-  CHECK(*DigestOfModel(other) == *DigestOfWeights(other.path()));
-  const TemporaryFolder folder;
-  const std::filesystem::path file = folder.path() / "model.gguf";
-  constexpr uint32_t kTq2_0 = 35;
-  for (const char* const architecture : {"bitnet", "qwen2"}) {
-    WriteFile(file, GgufImage(GgufValues().String("general.architecture", architecture),
-                              {{"blk.0.ffn_down.weight", kTq2_0, {1, 256}, std::string(66, '\0')}}));
-    const bool is_other = architecture != std::string_view("bitnet");
-    CHECK((*DigestOfModel(*OpenedModel::Open(file)) == *DigestOfWeights(file)) == is_other);
-  }
 }
 
 TEST_CASE("a saved conversation is refused where it does not belong, and nothing changes") {

@@ -11,6 +11,6 @@
 #define SKALD_VERSION_PATCH 0
 
 // The version of the arithmetic (kernels/ARITHMETIC.md). Saved state of another one would go on with other bits.
-#define SKALD_ARITHMETIC_VERSION 2
+#define SKALD_ARITHMETIC_VERSION 3
 
 #endif  // SKALD_BASE_VERSION_H_

@@ -22,11 +22,6 @@
 
 namespace skald {
 
-/// Returns what Identity::weights is of a model: the digest of its files (CachedDigestOfWeights), or one of that and
-/// how the inputs of matrices are rounded, where that is row by row, as before BitNet's: state of these files from when
-/// they were rounded as all others is refused. Errors: those of reading.
-Result<Sha256Digest> DigestOfModel(const OpenedModel& model);
-
 /// Returns the identity of the state of a model's conversations: digests of the files that it was opened from. Reads
 /// all weights, unless their digest is known from before (CachedDigestOfWeights). `weight_type`: as LoadOptions::dtype;
 /// `tokenizer`: in place of the model's own; `adapter`: Adapter::digest, or zeros. Find it out while the files are

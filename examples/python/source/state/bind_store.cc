@@ -21,6 +21,7 @@
 #include "skald/store/backends/directory_store.h"
 #include "skald/store/backends/memory_store.h"
 #include "skald/store/prompts/prompt_cache.h"
+#include "skald/store/snapshots/cached_digest.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "state/objects.h"
 #include "state/stores.h"
@@ -76,7 +77,7 @@ void BindIdentity(nb::module_& m) {
       "identity_of_weights",
       [](const std::filesystem::path& path, DType weight_type, const Adapter* adapter, std::string salt) {
         nb::gil_scoped_release release;
-        return Identity{.weights = Take(DigestOfModel(Take(OpenedModel::Open(path)))),
+        return Identity{.weights = Take(CachedDigestOfWeights(path)),
                         .weight_type = weight_type,
                         .adapter = adapter == nullptr ? Sha256Digest{} : adapter->digest,
                         .salt = std::move(salt)};

@@ -7,7 +7,6 @@
 
 #include "skald/open/saved_conversation.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,48 +24,20 @@
 #include "skald/base/json/json_value_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/byte_codec.h"
-#include "skald/base/numbers/sha256.h"
 #include "skald/open/chat.h"
 #include "skald/store/snapshots/cached_digest.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "skald/tokenizers/tokenizer_file.h"
-#include "skald/weights/files/checkpoint.h"
-#include "skald/weights/files/tensor_view.h"
-#include "skald/weights/quantised/quantisation.h"
 
 namespace skald {
-
-namespace internal {
-
-// Whether inputs of the model's matrices are rounded row by row (TensorView::row_scale). Packed files say so in their
-// content.
-inline Result<bool> RoundsByRows(const OpenedModel& model) {
-  if (model.packed() != nullptr) return false;
-  if (model.gguf() != nullptr) {
-    SKALD_ASSIGN(const auto checkpoint, model.checkpoint());
-    return std::ranges::any_of(checkpoint->tensors(), &TensorView::row_scale);
-  }
-  SKALD_ASSIGN(const auto quantisation, QuantisationAt(model.path()));
-  return quantisation && quantisation->method == QuantisationMethod::kBitNet;
-}
-
-}  // namespace internal
-
-SKALD_INLINE Result<Sha256Digest> DigestOfModel(const OpenedModel& model) {
-  return NoThrow(PathText(model.path()), [&]() -> Result<Sha256Digest> {
-    SKALD_ASSIGN(const auto files, CachedDigestOfWeights(model.path()));
-    SKALD_ASSIGN(const bool by_rows, internal::RoundsByRows(model));
-    return by_rows ? Sha256().Update("rounded by rows").Update(files).Finish() : files;
-  });
-}
 
 SKALD_INLINE Result<Identity> IdentityOfModel(const OpenedModel& model, DType weight_type,
                                               const std::optional<std::filesystem::path>& tokenizer,
                                               const Sha256Digest& adapter) {
   return NoThrow(PathText(model.path()), [&]() -> Result<Identity> {
     Identity identity = {.weight_type = weight_type, .adapter = adapter};
-    SKALD_ASSIGN(identity.weights, DigestOfModel(model));
+    SKALD_ASSIGN(identity.weights, CachedDigestOfWeights(model.path()));
     // The tokenizer of a GGUF or packed file is among its weights.
     const bool is_file = tokenizer && !internal::IsFolder(*tokenizer);
     const auto file = is_file ? *tokenizer : TokenizerFileIn(tokenizer.value_or(model.folder()));
