@@ -205,6 +205,8 @@ TEST_CASE("Tensors that make no sense are refused by name") {
   const auto error_of = [](const NewGgufTensor& tensor) { return ErrorOf({}, {tensor}); };
   CHECK(error_of({"t", 4, {32}, std::string(64, 0)}) == "tensor 't' is of type 4, which is unknown here");
   CHECK(error_of({"t", 99, {32}, std::string(64, 0)}) == "tensor 't' is of type 99, which is unknown here");
+  CHECK(error_of({"t", 36, {1, 128}, std::string(64, 0)}) ==
+        "tensor 't' is of type 36, which is I2_S of bitnet.cpp: expected TQ1_0 or TQ2_0");
   CHECK(error_of({"t", 12, {3, 128}, std::string(999, 0)}) ==
         "tensor 't' of type Q4_K has rows of 128 elements, expected a multiple of 256");
   CHECK(error_of({"t", 0, {}, "xxxxxxxx"}) == "tensor 't' has 0 axes, expected 1 to 4");

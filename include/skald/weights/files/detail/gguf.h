@@ -67,7 +67,11 @@ inline GgufTensor ReadGgufTensor(GgufCursor& cursor, uint64_t index) {
   const auto offset = cursor.Number<uint64_t>(shown);
   tensor.type = FindGgufType(type);
   if (tensor.type == nullptr) {
-    cursor.Complain(Concat({shown, " is of type ", std::to_string(type), ", which is unknown here"}),
+    // Its codes lie in another order by the machine and the version of the program that wrote the file, which does not
+    // say so (https://github.com/microsoft/BitNet).
+    constexpr uint32_t kI2S = 36;
+    const std::string_view what = type == kI2S ? "I2_S of bitnet.cpp: expected TQ1_0 or TQ2_0" : "unknown here";
+    cursor.Complain(Concat({shown, " is of type ", std::to_string(type), ", which is ", what}),
                     ErrorCode::kUnsupported);
   }
   if (!cursor.ok()) return tensor;
