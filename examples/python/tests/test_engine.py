@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import skald
-from conftest import ROOT
+from conftest import GOLDEN, ROOT
 
 
 @pytest.fixture
@@ -310,3 +310,37 @@ print(len(kept[0]._ticket.next().tokens))
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0 and ended.stdout.strip() and not ended.stderr, ended.stderr
+
+
+def write_tokenizer(path, vocab_size):
+    """One token for each byte, and others that no text has."""
+    printed = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    letters = [chr(byte) for byte in printed] + [chr(256 + i) for i in range(256 - len(printed))]
+    letters += [f"unused {i}" for i in range(256, vocab_size)]
+    bytes_alone = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    path.write_text(json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+        "pre_tokenizer": bytes_alone, "post_processor": None, "decoder": bytes_alone,
+        "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+                  "vocab": {letter: i for i, letter in enumerate(letters)}, "merges": []}}))
+
+
+def test_drafter_of_gemma_4(opened, tmp_path):
+    write_tokenizer(tmp_path / "tokenizer.json", 264)
+    gemma = skald.open_model(GOLDEN / "gemma4", weight_type=skald.DType.F32, tokenizer=tmp_path)
+    head = gemma.draft_head(assistant=GOLDEN / "gemma4/assistant")
+
+    def answer(**settings):
+        pool = skald.BlockPool(gemma.model, skald.RuntimeConfig(max_tokens=64, rewind_tokens=8))
+        request = skald.Request(list(range(1, 20)), sampler=skald.SamplerSettings(temperature=0), max_tokens=24)
+        with skald.Engine(gemma, threads=1, pool=pool, **settings) as engine:
+            drawn = [token.id for event in engine.submit(request) for token in event.tokens]
+            return drawn, engine.stats.drafted_tokens
+
+    plain, guessed = answer()
+    assert len(plain) == 24 and guessed == 0
+    drafted, guessed = answer(drafter=head)
+    assert drafted == plain and guessed > 0
+    with pytest.raises(skald.Error, match="assistant"):
+        opened.draft_head(assistant=GOLDEN / "gemma4/assistant")
