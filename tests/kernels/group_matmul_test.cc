@@ -44,22 +44,8 @@ template <class T>
 inline constexpr std::pair<int, int> kCodes = T::kCodeBits == 8
                                                   ? std::pair(-128, 127)
                                                   : std::pair(-T::kZero, (1 << T::kCodeBits) - 1 - T::kZero);
-template <>
-inline constexpr std::pair<int, int> kCodes<MXFP4> = {-12, 12};
-template <>
-inline constexpr std::pair<int, int> kCodes<NVFP4> = {-12, 12};
-template <>
-inline constexpr std::pair<int, int> kCodes<IQ1> = {-9, 9};
-template <>
-inline constexpr std::pair<int, int> kCodes<IQ2> = {-43, 43};
-template <>
-inline constexpr std::pair<int, int> kCodes<IQ3_XXS> = {-31, 31};
-template <>
-inline constexpr std::pair<int, int> kCodes<IQ3_S> = {-15, 15};
-template <>
-inline constexpr std::pair<int, int> kCodes<IQ4_NL> = {-127, 113};
-template <>
-inline constexpr std::pair<int, int> kCodes<IQ4_XS> = {-127, 113};
+template <ListsValues T>
+inline constexpr std::pair<int, int> kCodes<T> = {std::ranges::min(T::kValues), std::ranges::max(T::kValues)};
 
 // A scale or offset in memory.
 float Stored(float value, float) { return value; }
