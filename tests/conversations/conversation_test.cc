@@ -19,6 +19,7 @@
 #include "skald/open/saved_conversation.h"
 #include "skald/store/backends/memory_store.h"
 #include "skald/store/snapshots/snapshot.h"
+#include "skald/weights/opened/opened_model.h"
 #include "tests/conversations/letters.h"
 #include "tests/support/check_error.h"
 #include "tests/support/test_data.h"
@@ -248,6 +249,17 @@ struct FailingModel {
   const RandomModel& model;
   mutable int calls_left = -1;
 };
+
+TEST_CASE("an identity tells whether the model's files may hold quantised weights") {
+  const std::pair<const char*, bool> folders[] = {
+      {"llama", false}, {"quantised/gptq", true}, {"quantised/bitnet", true}, {"quantised/bitnet_online", true}};
+  for (const auto& [folder, quantised] : folders) {
+    CAPTURE(folder);
+    const auto identity = IdentityOfModel(*OpenedModel::Open(GoldenPath(folder)), DType::kBF16);
+    REQUIRE_MESSAGE(identity, identity.error().message);
+    CHECK(identity->quantised_files == quantised);
+  }
+}
 
 TEST_CASE("a failure leaves a conversation as it was") {
   const Scene scene;

@@ -111,6 +111,9 @@ TEST_CASE("state of another version of the arithmetic is refused, unless it is o
   CHECK(before.Check(now));
   now = *IdentityDigests::Of({.weight_type = DType::kF32});
   CheckError(before.Check(now), ErrorCode::kFailedPrecondition, "another version of the arithmetic");
+  now = *IdentityDigests::Of({.quantised_files = true});
+  CHECK(now.Check(now));
+  CheckError(before.Check(now), ErrorCode::kFailedPrecondition, "another version of the arithmetic");
   before = now = *IdentityDigests::Of({.weight_type = DType::kQ4_0});
   CHECK(before.Check(now));
   before.weight_type &= 0xFFFF;

@@ -22,6 +22,10 @@
 
 namespace skald {
 
+/// Returns Identity::quantised_files of a model. Packed files, and files with tensors that are no floats, count as
+/// such. Errors: those of reading.
+Result<bool> MayHoldQuantised(const OpenedModel& model);
+
 /// Returns the identity of the state of a model's conversations: digests of the files that it was opened from. Reads
 /// all weights, unless their digest is known from before (CachedDigestOfWeights). `weight_type`: as LoadOptions::dtype;
 /// `tokenizer`: in place of the model's own; `adapter`: Adapter::digest, or zeros. Find it out while the files are

@@ -79,6 +79,7 @@ void BindIdentity(nb::module_& m) {
         nb::gil_scoped_release release;
         return Identity{.weights = Take(CachedDigestOfWeights(path)),
                         .weight_type = weight_type,
+                        .quantised_files = Take(MayHoldQuantised(Take(OpenedModel::Open(path)))),
                         .adapter = adapter == nullptr ? Sha256Digest{} : adapter->digest,
                         .salt = std::move(salt)};
       },

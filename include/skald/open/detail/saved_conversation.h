@@ -7,6 +7,7 @@
 
 #include "skald/open/saved_conversation.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,8 +30,23 @@
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "skald/tokenizers/tokenizer_file.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/tensor_view.h"
+#include "skald/weights/quantised/quantisation.h"
 
 namespace skald {
+
+SKALD_INLINE Result<bool> MayHoldQuantised(const OpenedModel& model) {
+  return NoThrow(PathText(model.path()), [&]() -> Result<bool> {
+    if (model.packed() != nullptr) return true;
+    if (model.gguf() == nullptr) {
+      SKALD_ASSIGN(const auto quantisation, QuantisationAt(model.path()));
+      if (quantisation) return true;
+    }
+    SKALD_ASSIGN(const auto checkpoint, model.checkpoint());
+    return std::ranges::any_of(checkpoint->tensors(), [](const TensorView& tensor) { return !tensor.dtype; });
+  });
+}
 
 SKALD_INLINE Result<Identity> IdentityOfModel(const OpenedModel& model, DType weight_type,
                                               const std::optional<std::filesystem::path>& tokenizer,
@@ -38,6 +54,7 @@ SKALD_INLINE Result<Identity> IdentityOfModel(const OpenedModel& model, DType we
   return NoThrow(PathText(model.path()), [&]() -> Result<Identity> {
     Identity identity = {.weight_type = weight_type, .adapter = adapter};
     SKALD_ASSIGN(identity.weights, CachedDigestOfWeights(model.path()));
+    SKALD_ASSIGN(identity.quantised_files, MayHoldQuantised(model));
     // The tokenizer of a GGUF or packed file is among its weights.
     const bool is_file = tokenizer && !internal::IsFolder(*tokenizer);
     const auto file = is_file ? *tokenizer : TokenizerFileIn(tokenizer.value_or(model.folder()));

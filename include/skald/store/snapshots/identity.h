@@ -25,6 +25,8 @@ struct Identity {
   Sha256Digest weights{};
   /// The type that the weights were loaded as (LoadOptions::dtype): it changes every result.
   DType weight_type = DType::kBF16;
+  /// Whether the model's files may hold quantised weights, which versions of the arithmetic multiply differently.
+  bool quantised_files = false;
   Sha256Digest adapter{};    ///< see weights
   Sha256Digest tokenizer{};  ///< see weights
   /// Tenants with different salts share nothing. Only its digest is ever written.
@@ -32,11 +34,11 @@ struct Identity {
 };
 
 /// Returns the number of a type of weights in file formats: its ChunkElement, or for types that are never content of
-/// chunks, a number from 16 on; and 65,536 times SKALD_ARITHMETIC_VERSION.
-constexpr uint32_t WeightTypeCode(DType type) {
+/// chunks, a number from 16 on; 32,768 where files hold quantised weights; and 65,536 times SKALD_ARITHMETIC_VERSION.
+constexpr uint32_t WeightTypeCode(DType type, bool quantised_files = false) {
   const uint32_t number = type < DType::kQ8_0 ? static_cast<uint32_t>(ChunkElementOf(type))
                                               : 16 + static_cast<uint32_t>(type) - static_cast<uint32_t>(DType::kQ8_0);
-  return number | uint32_t{SKALD_ARITHMETIC_VERSION} << 16;
+  return number | (quantised_files ? 1u << 15 : 0) | uint32_t{SKALD_ARITHMETIC_VERSION} << 16;
 }
 
 /// An identity in its stored form.

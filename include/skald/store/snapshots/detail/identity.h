@@ -27,7 +27,8 @@ namespace skald {
 
 namespace internal {
 
-// Whether two WeightTypeCodes are of one type that all versions of the arithmetic multiply alike: those of floats.
+// Whether two WeightTypeCodes are of one type that all versions of the arithmetic multiply alike: those of floats, of
+// files of floats.
 inline bool SumsAlike(uint32_t found, uint32_t expected) {
   constexpr uint32_t kType = 0xFFFF;
   const auto is = [=](DType type) { return (found & kType) == (WeightTypeCode(type) & kType); };
@@ -39,7 +40,7 @@ inline bool SumsAlike(uint32_t found, uint32_t expected) {
 SKALD_INLINE Result<IdentityDigests> IdentityDigests::Of(const Identity& identity) {
   SKALD_ASSIGN(auto salt, Sha256().Update("skald salt").Update(identity.salt).Finish());
   return IdentityDigests{identity.weights, identity.adapter, identity.tokenizer, salt,
-                         WeightTypeCode(identity.weight_type)};
+                         WeightTypeCode(identity.weight_type, identity.quantised_files)};
 }
 
 SKALD_INLINE Result<void> IdentityDigests::Check(const IdentityDigests& expected) const {
