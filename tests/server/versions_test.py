@@ -51,11 +51,22 @@ def answer_aside(results, name, text="And it came to pass", tokens=300, **fields
 NO_END = {str(i): -100 for i in range(3)}
 
 
-def until(condition):
+# Makes a change of a conversation while an answer is on its way. `check` gets the name of the conversation, what the
+# change was answered with, and the answer's status and body; it is false if the answer was there before the change. Then
+# all is done again, for a minute.
+def change_meanwhile(check, method, path="", body=None, **fields):
     deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    while time.monotonic() < deadline:
+        name, results = make(), []
+        thread = answer_aside(results, name, **fields)
+        while thread.is_alive() and shown(name)["message_count"] == 0:
+            time.sleep(0.005)
+        status, _, changed = server.request(method, f"/v1/conversations/{name}{path}", body)
+        assert status == 200, changed
+        thread.join()
+        if check(name, json.loads(changed), results[0][0], results[0][2]):
+            return
+    raise AssertionError("each answer was there before the change")
 
 
 class Answers(unittest.TestCase):
@@ -78,30 +89,33 @@ class Answers(unittest.TestCase):
                 else:
                     self.assertEqual(json.loads(data)["error"]["code"], "conflict", data)
 
-    def test_conversation_taken_back_or_deleted_meanwhile(self):
+    def check_lost(self, reason, stream, status, data):
+        if status == 200 and (not stream or b"[DONE]" in data):
+            return False
+        self.assertEqual(status, 200 if stream else 409, data)
+        self.assertIn(reason, data)
+        return True
+
+    def test_conversation_taken_back_meanwhile(self):
+        def check(name, _, status, data):
+            self.assertEqual(shown(name)["messages"], [])
+            return self.check_lost(b"meanwhile", stream, status, data)
         for stream in [False, True]:
-            for method, path, body in [("POST", "/rewind", {"messages": 0}), ("DELETE", "", None)]:
-                name, results = make(), []
-                thread = answer_aside(results, name, stream=stream)
-                until(lambda: shown(name)["message_count"] == 1)
-                self.assertEqual(server.request(method, f"/v1/conversations/{name}{path}", body)[0], 200)
-                thread.join()
-                status, _, data = results[0]
-                self.assertEqual(status, 200 if stream else 409, data)
-                self.assertIn(b"meanwhile" if method == "POST" else b"conversation", data)
-                if stream:
-                    self.assertNotIn(b"[DONE]", data)
-                if method == "POST":
-                    self.assertEqual(shown(name)["messages"], [])
+            change_meanwhile(check, "POST", "/rewind", {"messages": 0}, stream=stream)
+
+    def test_conversation_deleted_meanwhile(self):
+        def check(name, _, status, data):
+            self.assertEqual(server.get(f"/v1/conversations/{name}")[0], 404)
+            return self.check_lost(b"conversation", stream, status, data)
+        for stream in [False, True]:
+            change_meanwhile(check, "DELETE", stream=stream)
 
     def test_a_title_may_be_changed_meanwhile(self):
-        name, results = make(), []
-        thread = answer_aside(results, name, tokens=60)
-        until(lambda: shown(name)["message_count"] == 1)
-        self.assertEqual(server.post(f"/v1/conversations/{name}", {"title": "new"})[0], 200)
-        thread.join()
-        self.assertEqual(results[0][0], 200, results)
-        self.assertEqual((shown(name)["title"], shown(name)["message_count"]), ("new", 2))
+        def check(name, changed, status, data):
+            self.assertEqual(status, 200, data)
+            self.assertEqual((shown(name)["title"], shown(name)["message_count"]), ("new", 2))
+            return changed["message_count"] == 1
+        change_meanwhile(check, "POST", "", {"title": "new"})
 
     def test_a_refused_answer_leaves_nothing(self):
         name = make()
