@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Requests of many small things cost what they hold, not the square of it: squares_test.py PROGRAM. Where something were
-searched or copied once for each of them, a request would take minutes; the deadlines are such as only that exceeds."""
+searched or copied once for each of them, a request would take minutes of the CPU; the limit is such as only that exceeds.
+The clock on the wall would also count what others do on the machine: requests are prepared at a low priority."""
 
 import json
+import os
 import re
 import sys
-import time
 import unittest
 
 from running_server import RunningServer, temporary_folder, tool_model
@@ -29,12 +30,19 @@ def tearDownModule():
     folder.cleanup()
 
 
+# Time on the CPU that the server has taken, of all its threads.
+def cpu_seconds():
+    with open(f"/proc/{server.process.pid}/stat") as file:
+        user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 class Squares(unittest.TestCase):
     def quick(self, path, body, statuses):
-        begun = time.monotonic()
+        begun = cpu_seconds()
         status, _, data = server.request("POST", path, body, timeout=600)
         self.assertIn(status, statuses, data[:200])
-        self.assertLess(time.monotonic() - begun, SECONDS)
+        self.assertLess(cpu_seconds() - begun, SECONDS)
         return json.loads(data)
 
     def test_names_of_an_object(self):
