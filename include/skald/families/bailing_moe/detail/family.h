@@ -5,7 +5,6 @@
 #ifndef SKALD_FAMILIES_BAILING_MOE_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_BAILING_MOE_DETAIL_FAMILY_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "skald/families/bailing_moe/bailing_moe.h"
@@ -47,8 +46,7 @@ inline TextModel ReadBailingMoe(const JsonFields& fields) {
   a.attention_output_bias = fields.Flag("use_bias", false);
   a.qk_norm = fields.Flag("use_qk_norm", false);
   a.feed_forward = ReadBailingExperts(fields);
-  const int dense = fields.Integer("first_k_dense_replace", 0, static_cast<int>(a.layers.size()));
-  for (int i = 0; i < dense; ++i) a.dense_layers.push_back(static_cast<uint32_t>(i));
+  ReadFirstDenseLayers(fields, "first_k_dense_replace", a);
   return a;
 }
 

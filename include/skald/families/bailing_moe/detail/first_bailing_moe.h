@@ -7,7 +7,6 @@
 #ifndef SKALD_FAMILIES_BAILING_MOE_DETAIL_FIRST_BAILING_MOE_H_
 #define SKALD_FAMILIES_BAILING_MOE_DETAIL_FIRST_BAILING_MOE_H_
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -48,8 +47,7 @@ inline ShortForm ReadFirstBailingMoe(const JsonFields& fields) {
   experts.normalized = fields.Flag("norm_topk_prob", true) && experts.chosen > 1;
   experts.shared_width = fields.Integer("num_shared_experts", 0, kMaxSharedExperts, 0) * experts.width;
   a.feed_forward = experts;
-  const int dense = fields.Integer("first_k_dense_replace", 0, static_cast<int>(a.layers.size()), 0);
-  for (int i = 0; i < dense; ++i) a.dense_layers.push_back(static_cast<uint32_t>(i));
+  ReadFirstDenseLayers(fields, "first_k_dense_replace", a, 0);
   return a;
 }
 

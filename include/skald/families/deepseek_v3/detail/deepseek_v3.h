@@ -91,9 +91,7 @@ inline void AddDeepSeekV3Experts(const JsonFields& fields, int standard_dense_la
   ReadDeepSeekV3Experts(fields, experts);
   a.feed_forward = experts;
   const LayerFlags dense = ReadDenseLayers(fields, standard_dense_layers);
-  for (uint32_t i = 0; i < dense.size(); ++i) {
-    if (dense[i]) a.dense_layers.push_back(i);
-  }
+  SetDenseLayers(a, [&](uint32_t layer) { return dense[layer]; });
 }
 
 // Reads a model; `sizes` hold what its family takes for granted. In some families "head_dim" is of whole heads, of
@@ -181,8 +179,7 @@ inline void AddGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, Shor
   MixtureOfExperts experts = DeepSeekV3Experts();
   ReadGgufDeepSeekV3Experts(fields, is_glm, experts);
   a.feed_forward = experts;
-  const int dense = fields.Integer("leading_dense_block_count", 0, static_cast<int>(a.layers.size()), 0);
-  for (int i = 0; i < dense; ++i) a.dense_layers.push_back(static_cast<uint32_t>(i));
+  ReadFirstDenseLayers(fields, "leading_dense_block_count", a, 0);
 }
 
 inline DeepSeekV3Sizes ReadGgufDeepSeek2Sizes(const JsonFields& fields, const GgufTensorFacts& facts,

@@ -44,9 +44,7 @@ inline TextModel ReadErnie45(const JsonFields& fields) {
 inline void AddErnieExperts(MixtureOfExperts experts, uint32_t first, uint32_t last, uint32_t step, ShortForm& a) {
   experts.selection_bias = true;
   a.feed_forward = experts;
-  for (uint32_t i = 0; i < a.layers.size(); ++i) {
-    if (i < first || i > last || (i + 1) % step != 0) a.dense_layers.push_back(i);
-  }
+  SetDenseLayers(a, [=](uint32_t layer) { return layer < first || layer > last || (layer + 1) % step != 0; });
 }
 
 inline TextModel ReadErnie45Moe(const JsonFields& fields) {

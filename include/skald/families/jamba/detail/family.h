@@ -53,9 +53,7 @@ template <class Has>
 void AddJambaExperts(MixtureOfExperts experts, Has has, ShortForm& a) {
   experts.normalized = false;
   a.feed_forward = experts;
-  for (uint32_t layer = 0; layer < a.layers.size(); ++layer) {
-    if (!has(layer)) a.dense_layers.push_back(layer);
-  }
+  SetDenseLayers(a, [&](uint32_t layer) { return !has(layer); });
 }
 
 inline ShortForm ReadJamba(const JsonFields& fields) {

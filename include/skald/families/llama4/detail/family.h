@@ -73,9 +73,7 @@ inline void SetLlama4Experts(MixtureOfExperts experts, uint32_t step, ShortForm&
   experts.sigmoid = experts.weighs_input = true;
   experts.shared_width = experts.width;
   a.feed_forward = experts;
-  for (uint32_t i = 0; i < a.layers.size(); ++i) {
-    if ((i + 1) % step != 0) a.dense_layers.push_back(i);
-  }
+  SetDenseLayers(a, [step](uint32_t layer) { return (layer + 1) % step != 0; });
 }
 
 // A ramp of Llama 3 between two factors that are the same is a step: each frequency is divided by one number or not.
@@ -127,10 +125,7 @@ inline TextModel ReadLlama4(const JsonFields& fields) {
                    static_cast<uint32_t>(fields.Size("interleave_moe_layer_step", 1)), a);
   if (fields.Find("moe_layers") != nullptr) {
     const std::set<uint32_t> with_experts = ReadLayerNumbers(fields, "moe_layers");
-    a.dense_layers.clear();
-    for (uint32_t i = 0; i < a.layers.size(); ++i) {
-      if (!with_experts.contains(i)) a.dense_layers.push_back(i);
-    }
+    SetDenseLayers(a, [&](uint32_t layer) { return !with_experts.contains(layer); });
   }
   Llama4Facts facts = {.normalizes_heads = fields.Flag("use_qk_norm", true)};
   const bool has_chunks = !fields.Contains("attention_chunk_size") || fields.Find("attention_chunk_size") != nullptr;

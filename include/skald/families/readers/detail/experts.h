@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "skald/base/json/detail/json_fields.h"
@@ -47,6 +48,23 @@ inline std::set<uint32_t> ReadLayerNumbers(const JsonFields& fields, const char*
   return layers;
 }
 
+// Leaves the layers without experts for which is_dense(layer) holds.
+template <class IsDense>
+void SetDenseLayers(ShortForm& a, IsDense is_dense) {
+  a.dense_layers.clear();
+  for (uint32_t layer = 0; layer < a.layers.size(); ++layer) {
+    if (is_dense(layer)) a.dense_layers.push_back(layer);
+  }
+}
+
+// Leaves the first layers without experts, as many as field `name` says. Where that is missing they are `standard`,
+// without which it must be there.
+inline void ReadFirstDenseLayers(const JsonFields& fields, const char* name, ShortForm& a,
+                                 std::optional<int> standard = {}) {
+  const int dense = fields.Integer(name, 0, static_cast<int>(a.layers.size()), standard);
+  SetDenseLayers(a, [dense](uint32_t layer) { return layer < static_cast<uint32_t>(dense); });
+}
+
 // Adds the experts to a model whose layers and other sizes are read.
 inline void ReadJsonExperts(const JsonFields& fields, ExpertRule rule, ShortForm& a) {
   if (rule == ExpertRule::kNone) return;
@@ -60,9 +78,7 @@ inline void ReadJsonExperts(const JsonFields& fields, ExpertRule rule, ShortForm
     experts.normalized = fields.Flag("norm_topk_prob", false);
     const auto dense = ReadLayerNumbers(fields, "mlp_only_layers");
     const auto step = static_cast<uint32_t>(fields.Size("decoder_sparse_step", 1));
-    for (uint32_t i = 0; i < a.layers.size(); ++i) {
-      if (dense.contains(i) || (i + 1) % step != 0) a.dense_layers.push_back(i);
-    }
+    SetDenseLayers(a, [&](uint32_t layer) { return dense.contains(layer) || (layer + 1) % step != 0; });
   }
   a.feed_forward = experts;
 }
