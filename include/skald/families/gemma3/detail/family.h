@@ -82,6 +82,7 @@ inline constexpr GgufArchitecture kGemma3Architectures[] = {
     {.name = "gemma-embedding",
      .read = ReadOneGguf<ReadGemmaEmbedding>,
      .is_written = true,
+     .is_of = SeesBothWays,
      .tell = TellGemmaEmbedding}};
 
 struct Gemma3Row {
