@@ -170,6 +170,8 @@ const bool kRegistered = [] {
   Register<Q4_1>("Q4_1", {1, 512});
   Register<Q5_0>("Q5_0", {1, 512});
   Register<Q5_1>("Q5_1", {1, 512});
+  Register<Q4A>("Q4A", {1, 512});
+  Register<Q8A32>("Q8A32", {1, 512});
   Register<Q8A>("Q8A", {1, 512});
   Register<IQ4_NL>("IQ4_NL", {1, 512});
   Register<MXFP4>("MXFP4", {1, 4, 512});

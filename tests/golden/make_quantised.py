@@ -54,6 +54,7 @@ CASES = {
     "ct_act_order": ("qwen3", lambda: CompressedTensors("pack-quantized", act_order=True, num_bits=4, strategy="group",
                                                         group_size=32)),
     "ct_w8a8": ("llama", lambda: CompressedTensors("int-quantized", num_bits=8, strategy="channel")),
+    "ct_w8_zeros": ("llama", lambda: CompressedTensors("int-quantized", num_bits=8, strategy="channel", symmetric=False)),
     "ct_fp8": ("llama", lambda: CompressedTensors("float-quantized", num_bits=8, type="float", strategy="channel")),
     "ct_nvfp4": ("qwen3", lambda: CompressedTensors("nvfp4-pack-quantized", num_bits=4, type="float",
                                                     strategy="tensor_group", group_size=16)),

@@ -24,9 +24,9 @@
 #include "tests/support/saved_hashes.h"
 #include "tests/support/targets.h"
 
-#define QUANTISED_TYPES                                                                                          \
-  Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ1, IQ2, IQ3_XXS, \
-      IQ3_S, IQ4_XS
+#define QUANTISED_TYPES                                                                                             \
+  Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4A, Q8A32, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ1, IQ2, \
+      IQ3_XXS, IQ3_S, IQ4_XS
 
 namespace skald::testing {
 namespace group_matmul_test {

@@ -316,7 +316,7 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
                         : dtype == DType::kQ3_K || dtype == DType::kIQ3_XXS                       ? 5.0f
                         : dtype == DType::kQ4_0 || dtype == DType::kQ4_1 || dtype == DType::kQ4_K ? 7.9f
                         : dtype == DType::kIQ4_NL || dtype == DType::kIQ4_XS                      ? 7.9f
-                        : dtype == DType::kIQ3_S                                                  ? 7.9f
+                        : dtype == DType::kIQ3_S || dtype == DType::kQ4A                          ? 7.9f
                         : dtype == DType::kQ5_0 || dtype == DType::kQ5_1 || dtype == DType::kQ5_K ? 15.0f
                         : dtype == DType::kQ6_K || dtype == DType::kQ6A                           ? 25.0f
                                                                                                   : 127.0f;

@@ -113,7 +113,7 @@ float LargestError(DType dtype, float largest) {
   if (dtype == DType::kQ4_0) return largest / 8 * 1.01f;
   if (dtype == DType::kQ5_0) return largest / 16 * 1.01f;
   // Half a step from the smallest value to the largest one.
-  if (dtype == DType::kQ4_1) return largest / 15 * 1.02f;
+  if (dtype == DType::kQ4_1 || dtype == DType::kQ4A) return largest / 15 * 1.02f;
   if (dtype == DType::kQ5_1) return largest / 31 * 1.04f;
   // The largest step; more than the largest value.
   if (dtype == DType::kIQ4_NL) return largest * 28 / 127 * 1.02f;
@@ -227,18 +227,20 @@ void DecodeBlock(const std::byte* block, CodeGroup* groups) {
   }
 }
 
-// Returns `count` blocks whose groups `packed` holds exactly: equal scales within a block, no offsets but for kQ8A.
+// Returns `count` blocks whose groups `packed` holds exactly: equal scales within a block, offsets where it has floats.
 std::vector<std::byte> MakeBlocks(size_t count, DType packed) {
   std::vector<std::byte> bytes(count * kBlockBytes);
   for (size_t g = 0; g < 2 * count; ++g) {
     const size_t source = packed == DType::kQ8A ? g : g / 2;
     const float scale = FromHalf(ToHalf(0.01f * internal::UniformAt(1, source)));
-    const float offset = packed == DType::kQ8A ? internal::UniformAt(2, source) : 0.0f;
+    const bool has_floats = packed == DType::kQ8A || packed == DType::kQ8A32 || packed == DType::kQ4A;
+    const float offset = has_floats ? internal::UniformAt(2, source) : 0.0f;
     std::memcpy(bytes.data() + g * 24, &scale, 4);
     std::memcpy(bytes.data() + g * 24 + 4, &offset, 4);
     for (size_t i = 0; i < kCodeGroup; ++i) {
-      const float range = packed == DType::kQ4_0 ? 7.9f : 127.9f;
-      const auto code = static_cast<int8_t>(range * internal::UniformAt(3, g * kCodeGroup + i));
+      const float any = internal::UniformAt(3, g * kCodeGroup + i);
+      const float range = packed == DType::kQ4_0 || packed == DType::kQ4A ? 7.9f : 127.9f;
+      const auto code = static_cast<int8_t>(packed == DType::kQ4A ? range * (any + 1) : range * any);
       bytes[g * 24 + 8 + i] = static_cast<std::byte>(code);
     }
   }
@@ -247,7 +249,7 @@ std::vector<std::byte> MakeBlocks(size_t count, DType packed) {
 
 TEST_CASE("Groups of a file are packed exactly where the type holds them, beside other sources, and else by value") {
   constexpr size_t kRows = 21, kCols = 320;
-  for (const DType packed : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+  for (const DType packed : {DType::kQ8_0, DType::kQ4_0, DType::kQ4A, DType::kQ8A32, DType::kQ8A}) {
     CAPTURE(NameOf(packed));
     const GroupFormat format = {packed, 32, kBlockBytes, DecodeBlock};
     const std::vector<std::byte> bytes = MakeBlocks(kRows * kCols / 32, packed);
@@ -264,6 +266,7 @@ TEST_CASE("Groups of a file are packed exactly where the type holds them, beside
     const PackSource sources[] = {SourceOf(other, 3), {bytes.data(), DType::kF32, kRows, &format}};
     CHECK(testing::UnpackRows(Pack(sources, kCols, packed, 2), 3, 3 + kRows) == meant);
     CHECK(testing::UnpackRows(Pack(sources, kCols, DType::kQ8A), 3, 3 + kRows) == meant);
+    if (packed != DType::kQ8A) CHECK(testing::UnpackRows(Pack(sources, kCols, DType::kQ8A32), 3, 3 + kRows) == meant);
     CHECK(testing::UnpackRows(Pack(sources, kCols, DType::kF32), 3, 3 + kRows) == meant);
     CHECK(testing::UnpackRows(Pack(sources, kCols, DType::kBF16), 3, 3 + kRows) == Rounded(meant, DType::kBF16));
   }

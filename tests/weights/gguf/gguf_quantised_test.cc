@@ -188,6 +188,17 @@ TEST_CASE("Stacked tensors of several types are packed as one that holds all of 
   CHECK(HoldsRows(qkv, kQuery + kKV, Decoded(tensors, "blk.0.attn_v.weight")));
 }
 
+TEST_CASE("Stacked tensors of several types with groups of 32 are packed in fewer bits") {
+  std::vector<NewGgufTensor> tensors = WideTensors();
+  Quantise(tensors, "blk.0.ffn_gate.weight", "Q5_0");
+  Quantise(tensors, "blk.0.ffn_up.weight", "Q8_0");
+  const ModelWeights weights = MustLoad(tensors);
+  const Matrix& both = FeedForwardOf(weights, 0).Of<GatedFeedForward>().gate_up;
+  CHECK(both.dtype == DType::kQ8A32);
+  CHECK(HoldsRows(both, 0, Decoded(tensors, "blk.0.ffn_gate.weight")));
+  CHECK(HoldsRows(both, both.rows / 2, Decoded(tensors, "blk.0.ffn_up.weight")));
+}
+
 TEST_CASE("Stacked tensors of several types with scales of scales are packed in fewer bits") {
   for (const char* const value_type : {"Q6_K", "Q2_K", "Q5_K"}) {
     std::vector<NewGgufTensor> tensors = WideTensors();

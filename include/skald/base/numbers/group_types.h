@@ -62,7 +62,7 @@ struct GroupType {
 };
 
 // weight = scale * (code - kZero) + offset. A scale or offset is a float, in binary16 or, in one byte, the exponent of
-// a power of two. GGUF has types of the same names, except Q8A, in another order.
+// a power of two. GGUF has types of the same names, except Q4A, Q8A32 and Q8A, in another order.
 
 /// 8-bit codes, a scale for 32 terms.
 struct Q8_0 : GroupType<DType::kQ8_0, 64, 32, 8> {
@@ -92,6 +92,18 @@ struct Q5_0 : GroupType<DType::kQ5_0, 64, 32, 5, 16> {
 struct Q5_1 : GroupType<DType::kQ5_1, 64, 32, 5> {
   uint16_t scales[kGroups][kLanes], offsets[kGroups][kLanes];
   CodePlanes<32, 5> codes[kGroups];
+};
+
+/// Q4_1 with floats.
+struct Q4A : GroupType<DType::kQ4A, 64, 32, 4> {
+  float scales[kGroups][kLanes], offsets[kGroups][kLanes];
+  CodePlanes<32, 4> codes[kGroups];
+};
+
+/// 8-bit codes, floats for 32 terms: represents all types above exactly.
+struct Q8A32 : GroupType<DType::kQ8A32, 64, 32, 8> {
+  float scales[kGroups][kLanes], offsets[kGroups][kLanes];
+  int8_t codes[kGroups][kGroup / 4][kLanes][4];
 };
 
 /// Represents the many block types of GGUF exactly (weights/types/code_group.h).
@@ -202,7 +214,8 @@ struct IQ3_S : VectorType<DType::kIQ3_S, 32, 4, kIq3SValues> {};
 
 static_assert(sizeof(Q8_0) == 1088 && sizeof(Q4_0) == 576 && sizeof(Q4_1) == 640 && sizeof(Q5_0) == 704);
 static_assert(sizeof(Q5_1) == 768 && sizeof(Q8A) == 1536 && sizeof(IQ4_NL) == 576 && sizeof(MXFP4) == 1088);
-static_assert(sizeof(NVFP4) == 768 && sizeof(IQ1) == 1856 && sizeof(IQ2) == 1856);
+static_assert(sizeof(Q4A) == 768 && sizeof(Q8A32) == 1280 && sizeof(NVFP4) == 768 && sizeof(IQ1) == 1856 &&
+              sizeof(IQ2) == 1856);
 static_assert(sizeof(IQ3_XXS) == 2240 && sizeof(IQ3_S) == 2240);
 static_assert(sizeof(Q2_K) == 1344 && sizeof(Q3_K) == 1856 && sizeof(Q4_K) == 2368 && sizeof(Q5_K) == 2880);
 static_assert(sizeof(Q6_K) == 3392 && sizeof(Q6A) == 3712 && sizeof(IQ4_XS) == 2240);
@@ -216,8 +229,8 @@ template <class... Ts>
 struct WeightTypeList {};
 
 using FloatWeights = WeightTypeList<float, bf16>;
-using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K, Q3_K, Q4_K,
-                                  Q5_K, Q6_K, Q6A, IQ1, IQ2, IQ3_XXS, IQ3_S, IQ4_XS, F8, NF4, FP4, bf16>;
+using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4A, Q8A32, Q8A, IQ4_NL, MXFP4, NVFP4, Q2_K,
+                                  Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ1, IQ2, IQ3_XXS, IQ3_S, IQ4_XS, F8, NF4, FP4, bf16>;
 
 /// Whether matrices of T are arrays of packs, not of elements.
 template <class T>

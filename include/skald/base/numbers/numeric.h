@@ -54,6 +54,8 @@ enum class DType : uint8_t {
   kIQ2,
   kIQ3_XXS,
   kIQ3_S,
+  kQ4A,
+  kQ8A32,
 };
 
 constexpr bool IsGrouped(DType type) { return (type >= DType::kQ8_0 && type < DType::kI8) || type >= DType::kNVFP4; }
@@ -68,9 +70,10 @@ constexpr bool IsWeightType(DType type) { return type != DType::kF16 && type != 
 constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : type == DType::kI8 ? 1 : 2; }
 
 constexpr std::string_view NameOf(DType type) {
-  constexpr std::string_view kNames[] = {"F32", "F16",  "BF16", "Q8_0", "Q4_0",   "Q8A",   "Q4_K", "Q5_K",    "Q6_K",
-                                         "Q6A", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL", "MXFP4", "Q2_K", "Q3_K",    "IQ4_XS",
-                                         "I8",  "F8",   "NF4",  "FP4",  "NVFP4",  "IQ1",   "IQ2",  "IQ3_XXS", "IQ3_S"};
+  constexpr std::string_view kNames[] = {"F32",  "F16",     "BF16",  "Q8_0", "Q4_0", "Q8A",    "Q4_K",  "Q5_K",
+                                         "Q6_K", "Q6A",     "Q4_1",  "Q5_0", "Q5_1", "IQ4_NL", "MXFP4", "Q2_K",
+                                         "Q3_K", "IQ4_XS",  "I8",    "F8",   "NF4",  "FP4",    "NVFP4", "IQ1",
+                                         "IQ2",  "IQ3_XXS", "IQ3_S", "Q4A",  "Q8A32"};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

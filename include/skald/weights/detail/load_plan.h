@@ -214,7 +214,7 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
 
 SKALD_INLINE DType LoadPlan::PackedType(std::span<const TensorRows> parts, DType of_floats) {
   DType packed = of_floats;
-  bool all_fit = true;  // Q6A
+  bool all_fit_6 = true, all_fit_8 = true;  // Q6A, Q8A32
 
   // Numbers of a quantised folder are never rounded: those that become floats keep their type.
   const auto is = [&](auto test) {
@@ -229,9 +229,9 @@ SKALD_INLINE DType LoadPlan::PackedType(std::span<const TensorRows> parts, DType
     const GroupFormat* const format = parts[i].view->format;
     if (format == nullptr) return of_floats;
     const DType exact = format->packed;
-    all_fit &= format->FitsQ6A();
+    all_fit_6 &= format->FitsQ6A(), all_fit_8 &= format->FitsQ8A32();
     if (i != 0 && packed != exact && (IsFloatCoded(packed) || IsFloatCoded(exact))) return DType::kF32;
-    packed = i == 0 || packed == exact ? exact : all_fit ? DType::kQ6A : DType::kQ8A;
+    packed = i == 0 || packed == exact ? exact : all_fit_6 ? DType::kQ6A : all_fit_8 ? DType::kQ8A32 : DType::kQ8A;
   }
   return packed;
 }

@@ -53,6 +53,8 @@ struct GroupFormat {
   constexpr bool FitsQ6A() const {
     return decode_block != nullptr && packed != DType::kIQ4_XS && packed != DType::kIQ2;
   }
+  /// The same of Q8A32.
+  constexpr bool FitsQ8A32() const { return decode_block == nullptr && block_elements == 32; }
 };
 
 }  // namespace skald

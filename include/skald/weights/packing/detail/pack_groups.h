@@ -93,7 +93,8 @@ requires(!HasOffsets<T> && !ListsValues<T>)  //
 
 /// The smallest value is the offset (quantize_row_q4_1_ref).
 template <class T>
-requires HasOffsets<T> WeightGroup<T> QuantizeGroup(const float* values, WeightGroup<T> group) {
+requires(HasOffsets<T>&& T::kCodeBits < 8)  //
+    WeightGroup<T> QuantizeGroup(const float* values, WeightGroup<T> group) {
   constexpr int kLargest = kLargestCode<T>;
   const auto [low, high] = std::minmax_element(values, values + T::kGroup);
   group.offset = *low;
@@ -131,12 +132,14 @@ inline WeightGroup<NVFP4> QuantizeGroup(const float* values, WeightGroup<NVFP4> 
 }
 
 /// The smallest value gets the code -127, the largest 127.
-inline WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> group) {
-  const auto [low, high] = std::minmax_element(values, values + Q8A::kGroup);
+template <class T>
+requires(HasOffsets<T>&& T::kCodeBits == 8)  //
+    WeightGroup<T> QuantizeGroup(const float* values, WeightGroup<T> group) {
+  const auto [low, high] = std::minmax_element(values, values + T::kGroup);
   group.offset = 0.5f * *low + 0.5f * *high;
   group.scale = (*high - group.offset) / 127.0f;
   const float inverse = InverseOf(group.scale);
-  for (size_t i = 0; i < Q8A::kGroup; ++i) group.codes[i] = RoundedCode((values[i] - group.offset) * inverse);
+  for (size_t i = 0; i < T::kGroup; ++i) group.codes[i] = RoundedCode((values[i] - group.offset) * inverse);
   return group;
 }
 
@@ -197,7 +200,8 @@ WeightGroup<T> QuantizeWeighted(const float* values, const float* weights) {
 template <class T>
 bool HoldsExactly(const GroupFormat& format) {
   if (format.decode == nullptr) return false;
-  return format.packed == kDTypeOf<T> || (std::is_same_v<T, Q6A> && format.FitsQ6A()) || std::is_same_v<T, Q8A>;
+  return format.packed == kDTypeOf<T> || (std::is_same_v<T, Q6A> && format.FitsQ6A()) ||
+         (std::is_same_v<T, Q8A32> && format.FitsQ8A32()) || std::is_same_v<T, Q8A>;
 }
 
 /// Returns one group of T from its CodeGroups, which have one scale and offset.

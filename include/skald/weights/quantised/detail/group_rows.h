@@ -2,7 +2,7 @@
 //
 // Weights that are whole numbers with a scale for some neighbours: weight = scale * (code - zero) + offset. Where one
 // of the types in memory holds the same numbers, their codes and scales are brought into its order: Q4_0, Q5_0, Q8_0
-// and Q4_1 if scales are numbers of binary16, else NVFP4 or Q8A. Otherwise the numbers become floats.
+// and Q4_1 if scales are numbers of binary16, else NVFP4, Q4A, Q8A32 or Q8A. Otherwise the numbers become floats.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_GROUP_ROWS_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_GROUP_ROWS_H_
@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/weights/quantised/detail/float_rows.h"
 #include "skald/weights/types/gguf_blocks.h"
@@ -28,14 +30,21 @@ struct ScaleAndZero {
   int zero = 0;
 };
 
-/// A block of 16 weights for Q8A or NVFP4: scale and offset (floats), a signed byte for each.
-inline void DecodeSixteen(const std::byte* block, CodeGroup* group) {
-  std::memcpy(&group->scale, block, sizeof(float));
-  std::memcpy(&group->offset, block + 4, sizeof(float));
-  std::memcpy(group->codes, block + 8, kCodeGroup);
+/// A block of kWeights weights: scale and offset (floats), a signed byte for each.
+template <size_t kWeights>
+void DecodeBytes(const std::byte* block, CodeGroup* groups) {
+  for (size_t i = 0; i < kWeights / kCodeGroup; ++i) {
+    std::memcpy(&groups[i].scale, block, sizeof(float));
+    std::memcpy(&groups[i].offset, block + 4, sizeof(float));
+    std::memcpy(groups[i].codes, block + 8 + i * kCodeGroup, kCodeGroup);
+  }
 }
-inline constexpr GroupFormat kQ8AFormat = {DType::kQ8A, kCodeGroup, 24, DecodeSixteen};
-inline constexpr GroupFormat kNvfp4Format = {DType::kNVFP4, kCodeGroup, 24, DecodeSixteen};
+template <class T>
+inline constexpr GroupFormat kFormatOfBytes = {T::kType, T::kGroup, 8 + T::kGroup, DecodeBytes<T::kGroup>};
+
+inline bool IsOfBytes(const GroupFormat& format) {
+  return format.decode == DecodeBytes<16> || format.decode == DecodeBytes<32>;
+}
 
 inline bool IsHalf(float value) { return FromHalf(ToHalf(value)) == value; }
 
@@ -96,19 +105,26 @@ class GroupRows : public QuantisedRows {
   friend class ReorderedRows;
 
   struct Facts {
-    int least, most;  // code - zero
+    int least_code, most_code;  // as the file has them
     bool four_bit_floats;
-    bool halves = true, no_offsets = true, no_zeros = true, shift_is_exact = true, any = false;
+    int least = 0, most = 0;  // code - zero
+    bool halves = true, no_offsets = true, no_zeros = true, any = false;
+    bool signed_is_exact = true, unsigned_is_exact = true;  // offsets of codes less these
 
-    void Add(const ScaleAndZero& group, int least_code, int most_code) {
+    // These are taken from codes for the least one to become -128 or 0.
+    int Signed() const { return least_code + 128; }
+    int Unsigned() const { return least_code; }
+    bool AreBytes() const { return least >= -128 && most <= 127; }
+
+    void Add(const ScaleAndZero& group) {
       least = any ? std::min(least, least_code - group.zero) : least_code - group.zero;
       most = any ? std::max(most, most_code - group.zero) : most_code - group.zero;
       any = true;
       halves &= IsHalf(group.scale) && IsHalf(group.offset);
       no_offsets &= group.offset == 0.0f;
       no_zeros &= group.zero == 0;
-      const double shifted = Shifted(group, 128);
-      shift_is_exact &= static_cast<double>(static_cast<float>(shifted)) == shifted;
+      signed_is_exact &= HasExactOffset(group, Signed());
+      unsigned_is_exact &= HasExactOffset(group, Unsigned());
     }
   };
 
@@ -116,30 +132,51 @@ class GroupRows : public QuantisedRows {
   static double Shifted(const ScaleAndZero& group, int shift) {
     return static_cast<double>(group.offset) + static_cast<double>(group.scale) * (shift - group.zero);
   }
+  static bool HasExactOffset(const ScaleAndZero& group, int shift) {
+    const double shifted = Shifted(group, shift);
+    return static_cast<double>(static_cast<float>(shifted)) == shifted;
+  }
 
   bool HaveGroupsOf(size_t columns) const {
     return groups_of_columns_.empty() && shape[1] % columns == 0 && (group_ % columns == 0 || group_ >= shape[1]);
   }
 
-  const GroupFormat* FormatFor(const Facts& facts) const {
-    if (HaveGroupsOf(32) && facts.halves && facts.no_offsets) {
+  // A type, none for floats, and what codes are less by if it has codes of bytes; nothing for the zeros of groups.
+  struct Form {
+    const GroupFormat* format = nullptr;
+    std::optional<int> origin;
+  };
+
+  Form FormFor(const Facts& facts) const {
+    if (HaveGroupsOf(32) && facts.halves) {
+      if (const GroupFormat* const format = FormatOfHalves(facts)) return {format};
+    }
+    if (!HaveGroupsOf(kCodeGroup)) return {};
+    if (facts.four_bit_floats) return {&kFormatOfBytes<NVFP4>};
+    const bool are_few = facts.most_code - facts.least_code <= kLargestCode<Q4A>;
+    if (HaveGroupsOf(32) && are_few && facts.unsigned_is_exact) return {&kFormatOfBytes<Q4A>, facts.Unsigned()};
+    const GroupFormat* const bytes = HaveGroupsOf(32) ? &kFormatOfBytes<Q8A32> : &kFormatOfBytes<Q8A>;
+    if (facts.AreBytes()) return {bytes};
+    return facts.signed_is_exact ? Form{bytes, facts.Signed()} : Form{};
+  }
+
+  static const GroupFormat* FormatOfHalves(const Facts& facts) {
+    if (facts.no_offsets) {
       if (facts.least >= -8 && facts.most <= 7) return FindGroupFormat("Q4_0");
       if (facts.least >= -16 && facts.most <= 15) return FindGroupFormat("Q5_0");
-      if (shift_ == 0) return FindGroupFormat("Q8_0");
+      if (facts.AreBytes()) return FindGroupFormat("Q8_0");
     }
-    if (HaveGroupsOf(32) && facts.halves && facts.no_zeros && facts.least >= 0 && facts.most <= 15) {
-      return FindGroupFormat("Q4_1");
-    }
-    if (!HaveGroupsOf(kCodeGroup) || (shift_ != 0 && !facts.shift_is_exact)) return nullptr;
-    return facts.four_bit_floats ? &kNvfp4Format : &kQ8AFormat;
+    return facts.no_zeros && facts.least >= 0 && facts.most <= 15 ? FindGroupFormat("Q4_1") : nullptr;
   }
+
+  void SetForm(const Form& form) { format = form.format, origin_ = form.origin; }
 
   void WriteRow(const int16_t* codes, const ScaleAndZero* groups, std::byte* to) const {
     const auto cols = static_cast<size_t>(shape[1]);
     if (format == nullptr) return WriteAsFloats(codes, groups, to);
     for (size_t k = 0; k < cols; k += format->block_elements, to += format->block_bytes) {
       const ScaleAndZero& group = groups[k / group_];
-      format->block_elements == kCodeGroup ? WriteSixteen(codes + k, group, to) : WriteBlock(codes + k, group, to);
+      IsOfBytes(*format) ? WriteBytes(codes + k, group, to) : WriteBlock(codes + k, group, to);
     }
   }
 
@@ -155,12 +192,12 @@ class GroupRows : public QuantisedRows {
     WriteFloats(values.data(), cols, dtype, to);
   }
 
-  void WriteSixteen(const int16_t* codes, const ScaleAndZero& group, std::byte* to) const {
-    const float offset = shift_ == 0 ? group.offset : static_cast<float>(Shifted(group, shift_));
-    const int zero = shift_ == 0 ? group.zero : shift_;
+  void WriteBytes(const int16_t* codes, const ScaleAndZero& group, std::byte* to) const {
+    const float offset = origin_ ? static_cast<float>(Shifted(group, *origin_)) : group.offset;
+    const int zero = origin_.value_or(group.zero);
     std::memcpy(to, &group.scale, sizeof(float));
     std::memcpy(to + 4, &offset, sizeof(float));
-    for (size_t i = 0; i < kCodeGroup; ++i) to[8 + i] = static_cast<std::byte>(codes[i] - zero);
+    for (size_t i = 0; i < format->block_elements; ++i) to[8 + i] = static_cast<std::byte>(codes[i] - zero);
   }
 
   void WriteBlock(const int16_t* codes, const ScaleAndZero& group, std::byte* to) const {
@@ -182,7 +219,7 @@ class GroupRows : public QuantisedRows {
   }
 
   size_t group_;
-  int shift_ = 0;  // Q8A's codes are those of the file less this, or less the group's zero
+  std::optional<int> origin_;
   std::vector<uint32_t> groups_of_columns_;
   std::vector<float> column_factors_;
 };
@@ -193,8 +230,7 @@ class ReorderedRows final : public GroupRows {
   ReorderedRows(const GroupRows& rows, std::vector<uint32_t> columns, const Facts& facts)
       : GroupRows(rows.shape[0], rows.shape[1], rows.group_), rows_(rows) {
     order = std::move(columns);
-    shift_ = rows.shift_;
-    format = FormatFor(facts);
+    SetForm(FormFor(facts));
   }
 
  private:
@@ -228,10 +264,9 @@ inline void GroupRows::ChooseForm(int least, int most, bool four_bit_floats) {
   std::vector<ScaleAndZero> groups(num_groups());
   for (size_t row = 0; row < shape[0]; ++row) {
     Numbers(row, groups.data());
-    for (const ScaleAndZero& group : groups) facts.Add(group, least, most);
+    for (const ScaleAndZero& group : groups) facts.Add(group);
   }
-  shift_ = facts.most > 127 || facts.least < -128 ? 128 : 0;
-  format = FormatFor(facts);
+  SetForm(FormFor(facts));
   dtype = DType::kF32;
   std::vector<uint32_t> columns = ColumnsByGroup(groups_of_columns_, group_);
   if (columns.empty()) return;
