@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrices whose columns have an order of their own: adapters change them, and observers see their inputs, as if they
-// had none.
+// Matrices that change their inputs, whose columns have an order of their own and factors: adapters change them, and
+// observers see their inputs, as if they did not.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,8 @@
 namespace skald::testing {
 namespace ordered_columns_test {
 
-// The numbers of RandomWeights, with the columns of layers' matrices in reverse.
+// The numbers of RandomWeights, with the columns of layers' matrices in reverse, a half of each where inputs are
+// doubled.
 ModelWeights InReverse(const ModelSpec& spec, uint64_t seed) {
   ModelWeights weights = *RandomWeights(spec, seed, DType::kF32);
   const WeightPacker& packer = *FindType(WeightPackersOf<AllWeights>(), DType::kF32);
@@ -33,14 +34,16 @@ ModelWeights InReverse(const ModelSpec& spec, uint64_t seed) {
     if (matrix == nullptr || !parameter.layer || matrix->dtype || matrix->rows() == 0) continue;
     const size_t rows = matrix->rows(), cols = matrix->cols;
     std::vector<uint32_t> order(cols);
-    for (size_t k = 0; k < cols; ++k) order[k] = static_cast<uint32_t>(cols - 1 - k);
+    std::vector<float> factors(cols);
+    for (size_t k = 0; k < cols; ++k)
+      order[k] = static_cast<uint32_t>(cols - 1 - k), factors[k] = k % 3 == 0 ? 2.0f : 1;
     const std::vector<float> values = Unpack(*matrix->target);
     std::vector<float> moved;
     for (size_t row = 0; row < rows; ++row) {
-      for (const uint32_t input : order) moved.push_back(values[row * cols + input]);
+      for (size_t k = 0; k < cols; ++k) moved.push_back(values[row * cols + order[k]] / factors[k]);
     }
     const PackSource source[] = {{reinterpret_cast<const std::byte*>(moved.data()), DType::kF32, rows}};
-    *matrix->target = PackMatrix(source, cols, packer, ExecutorRef(alone), {}, order);
+    *matrix->target = PackMatrix(source, cols, packer, ExecutorRef(alone), {}, {order, factors});
   }
   return weights;
 }
@@ -74,7 +77,7 @@ struct Computed {
   }
 };
 
-SKALD_LAW("the order of a matrix's columns changes neither adapters nor the inputs that are seen", small) {
+SKALD_LAW("the order of a matrix's columns, and factors, change neither adapters nor the inputs that are seen", small) {
   const Adapter adapter = RandomAdapter(small.spec, 20, 4);
   const std::vector<int32_t> tokens = RandomTokens(small, 3, 20);
   const Computed expected(RandomModel(small, 7, DType::kF32), adapter, tokens);

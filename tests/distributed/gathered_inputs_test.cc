@@ -119,33 +119,42 @@ TEST_CASE("inputs that ranks have by columns give what one process computes") {
   }
 }
 
-TEST_CASE("columns in an order of their own multiply the inputs that the order names, on any number of ranks") {
+TEST_CASE("columns multiply the inputs that their order names, times their factors, on any number of ranks") {
   constexpr size_t kRows = 9;
   std::vector<uint32_t> order(kCols);
   for (size_t k = 0; k < kCols; ++k) order[k] = static_cast<uint32_t>(k * 389 % kCols);
   std::vector<float> input(kRows * kCols), moved(kRows * kCols);
   for (size_t i = 0; i < input.size(); ++i) input[i] = internal::UniformAt(1, i);
-  for (size_t i = 0; i < input.size(); ++i) moved[i] = input[i / kCols * kCols + order[i % kCols]];
-  const auto with_order = [&](Matrices matrices) {
-    Matrix& matrix = matrices.matrices[0];
-    Matrix ordered(matrix.rows, kCols, matrix.dtype, order);
-    std::memcpy(ordered.data.data(), matrix.bytes(), matrix.data.size());
-    ordered.division = matrix.division;
-    matrix = std::move(ordered);
-    return matrices;
-  };
+  std::vector<float> factors(kCols);
+  for (size_t k = 0; k < kCols; ++k) factors[k] = 1.5f + internal::UniformAt(2, k);
   std::vector<DType> types = kCodedTypes;
+  types.push_back(DType::kBF16);
   types.push_back(DType::kF32);
-  for (const DType type : types) {
-    CAPTURE(NameOf(type));
-    const auto plain = [=](const RankShare& share) { return Matrices(type, 4, share); };
-    const Products unmoved = MultiplyOnRanks(plain, input, kRows, 4, 1)[0];
-    Products expected = MultiplyOnRanks(plain, moved, kRows, 4, 1)[0];
-    // The second matrix of MatMulEach has no order.
-    std::copy(unmoved.each.begin() + 4 * kOutputs, unmoved.each.end(), expected.each.begin() + 4 * kOutputs);
-    for (const size_t ranks : {1u, 2u, 3u}) {
-      const auto ordered = [=](const RankShare& share) { return with_order(plain(share)); };
-      for (const Products& products : MultiplyOnRanks(ordered, input, kRows, 4, ranks)) CHECK((products == expected));
+  for (const ColumnInputs& inputs :
+       {ColumnInputs{order, {}}, ColumnInputs{{}, factors}, ColumnInputs{order, factors}}) {
+    for (size_t i = 0; i < input.size(); ++i) {
+      const size_t row = i / kCols * kCols, k = i % kCols;
+      moved[i] = input[row + (inputs.order.empty() ? k : order[k])] * (inputs.factors.empty() ? 1.0f : factors[k]);
+    }
+    const auto with_inputs = [&](Matrices matrices) {
+      Matrix& matrix = matrices.matrices[0];
+      Matrix changed(matrix.rows, kCols, matrix.dtype, inputs);
+      std::memcpy(changed.data.data(), matrix.bytes(), matrix.data.size());
+      changed.division = matrix.division;
+      matrix = std::move(changed);
+      return matrices;
+    };
+    for (const DType type : types) {
+      CAPTURE(NameOf(type));
+      const auto plain = [=](const RankShare& share) { return Matrices(type, 4, share); };
+      const Products unmoved = MultiplyOnRanks(plain, input, kRows, 4, 1)[0];
+      Products expected = MultiplyOnRanks(plain, moved, kRows, 4, 1)[0];
+      // The second matrix of MatMulEach has inputs as they are.
+      std::copy(unmoved.each.begin() + 4 * kOutputs, unmoved.each.end(), expected.each.begin() + 4 * kOutputs);
+      for (const size_t ranks : {1u, 2u, 3u}) {
+        const auto changed = [&](const RankShare& share) { return with_inputs(plain(share)); };
+        for (const Products& products : MultiplyOnRanks(changed, input, kRows, 4, ranks)) CHECK((products == expected));
+      }
     }
   }
 }

@@ -33,7 +33,8 @@ bool SameDivision(const Matrix& a, const Matrix& b) {
 }
 
 bool SameMatrix(const Matrix& a, const Matrix& b) {
-  return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype && SameDivision(a, b) &&
+  return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype && a.has_order == b.has_order &&
+         a.has_factors == b.has_factors && SameDivision(a, b) &&
          std::ranges::equal(std::span<const std::byte>(a.data), std::span<const std::byte>(b.data));
 }
 
@@ -128,6 +129,11 @@ TEST_CASE("parts of packed files are those of the checkpoint, for every type of 
 TEST_CASE("parts of packed files are those of the checkpoint, where columns have an order of their own") {
   CheckParts(GoldenPath("quantised/gptq_act_order"), DType::kF32);
   CheckParts(GoldenPath("quantised/ct_act_order"), DType::kF32);
+}
+
+TEST_CASE("parts of packed files are those of the checkpoint, where inputs have factors") {
+  CheckParts(GoldenPath("quantised/modelopt_w8a8_sq"), DType::kF32);
+  CheckParts(GoldenPath("quantised/modelopt_w4a8_awq"), DType::kF32);
 }
 
 TEST_CASE("parts of packed files are those of the checkpoint, where inputs have a scale for each row") {

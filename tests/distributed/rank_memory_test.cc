@@ -57,8 +57,9 @@ SKALD_LAW("a conversation takes on each rank what is told", small) {
   }
 }
 
-TEST_CASE("of a checkpoint it is what its types take, and the order of columns") {
-  for (const char* const family : {"llama", "qwen3_moe", "granitemoehybrid", "quantised/gptq_act_order"}) {
+TEST_CASE("of a checkpoint it is what its types take, and what is done with inputs") {
+  for (const char* const family :
+       {"llama", "qwen3_moe", "granitemoehybrid", "quantised/gptq_act_order", "quantised/modelopt_w8a8_sq"}) {
     CAPTURE(family);
     const auto path = GoldenPath(family);
     const auto opened = OpenedModel::Open(path);

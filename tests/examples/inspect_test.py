@@ -37,6 +37,11 @@ class Inspect(TestCase):
                           "  as floats: model.layers.*.mlp.down_proj.weight",
                           "quantised: NVFP4, computed as NVFP4, 6 matrices"])
 
+    def test_factors_of_inputs_are_told(self):
+        self.assertEqual(self.kinds(QUANTISED / "modelopt_w4a16_awq"),
+                         ["quantised: ModelOpt, 4 bits, computed as Q4A, 5 matrices",
+                          "quantised: ModelOpt, 4 bits, computed as Q4A with inputs multiplied by factors, 2 matrices"])
+
     def test_what_becomes_floats_is_named(self):
         self.assertEqual(self.kinds(QUANTISED / "fp8_experts"),
                          ["quantised: FP8, computed as F8, 5 matrices",

@@ -64,8 +64,8 @@ uint64_t SumOf(const ModelWeights& weights) {
   ForEachArray(
       ParametersOf(weights),
       [&](const Matrix& matrix, size_t, size_t) {
-        const size_t order_bytes = matrix.has_order ? Matrix::OrderBytes(matrix.cols) : 0;
-        Require(matrix.data.size() == Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype) + order_bytes);
+        const size_t of_inputs = Matrix::InputBytes(matrix.cols, matrix.has_order, matrix.has_factors);
+        Require(matrix.data.size() == Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype) + of_inputs);
         for (const uint32_t input : matrix.order()) Require(input < matrix.cols);
         sum += Xxh64(matrix.data);
       },

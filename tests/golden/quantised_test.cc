@@ -87,12 +87,12 @@ const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
                        {"modelopt_nvfp4", {DType::kNVFP4}},
                        {"modelopt_fp8", {DType::kF8}},
                        {"modelopt_mixed", {DType::kNVFP4, DType::kF8, DType::kF32}},
-                       {"modelopt_w4a16_awq", {DType::kQ4A, DType::kF32}},
-                       {"modelopt_w4a8_awq", {DType::kF8, DType::kF32}},
-                       {"modelopt_nvfp4_awq", {DType::kNVFP4, DType::kF32}},
+                       {"modelopt_w4a16_awq", {DType::kQ4A}},
+                       {"modelopt_w4a8_awq", {DType::kF8}},
+                       {"modelopt_nvfp4_awq", {DType::kNVFP4}},
                        {"modelopt_w4a8_nvfp4", {DType::kNVFP4}},
                        {"modelopt_mxfp4", {DType::kMXFP4}},
-                       {"modelopt_w8a8_sq", {DType::kF32}},
+                       {"modelopt_w8a8_sq", {DType::kQ8A32}},
                        {"modelopt_experts", {DType::kNVFP4}},
                        {"mlx_experts", {DType::kQ4_1}},
                        {"mlx_4bit", {DType::kQ4_1}},
@@ -162,6 +162,37 @@ TEST_CASE("matrices that are joined and of which only some have rounded inputs a
   folder.ReplaceConfig(config.dump());
   CheckError(folder.Load(folder.tensors), ErrorCode::kUnsupported,
              "model.layers.0.mlp.gate_proj.weight: its inputs are rounded to 8 bits row by row");
+}
+
+TEST_CASE("inputs are multiplied by their factors before codes multiply them") {
+  const std::string folder = CaseFolder("modelopt_w4a8_awq");  // of FP8, before which inputs are not rounded
+  auto weights = LoadFolder(folder, DType::kF32);
+  REQUIRE(weights);
+  CHECK(MixerOf(*weights, 0).Of<Attention>().output.has_factors);
+  const AnyModel model("quantised", std::move(*weights), StandardLayers::Functions());
+  const ReferenceTensors reference(folder + "/golden.safetensors");
+  CheckRows(model, reference.Tokens("input_ids", 0), Want::kLogits, reference.Floats("logits", 0));
+}
+
+TEST_CASE("stacked matrices whose inputs have different factors become floats") {
+  ChangedFolder folder(CaseFolder("modelopt_w8a8_sq"));
+  auto original = folder.Load(folder.tensors);
+  REQUIRE(original);
+  std::vector<NewTensor> tensors = folder.tensors;
+  const auto factors = std::ranges::find(tensors, "model.layers.0.mlp.up_proj.pre_quant_scale", &NewTensor::name);
+  REQUIRE(factors != tensors.end());
+  std::swap_ranges(factors->bytes.begin(), factors->bytes.begin() + 64, factors->bytes.begin() + 64);
+  auto changed = folder.Load(tensors);
+  REQUIRE(changed);
+  const auto of_layer = [](ModelWeights& weights) -> const Matrix& {
+    return FeedForwardOf(weights, 0).Of<GatedFeedForward>().gate_up;
+  };
+  const Matrix &before = of_layer(*original), &after = of_layer(*changed);
+  CHECK((before.dtype == DType::kQ8A32 && before.has_factors));
+  CHECK((after.dtype == DType::kF32 && !after.changes_inputs()));
+  CHECK(UnpackRows(before, 0, before.rows / 2) == UnpackRows(after, 0, before.rows / 2));
+  CHECK(UnpackRows(before, before.rows / 2, before.rows) != UnpackRows(after, before.rows / 2, before.rows));
+  CHECK(TypesOfLayers(*changed) == std::set{DType::kF32, DType::kQ8A32});
 }
 
 TEST_CASE("stacked matrices whose columns have different orders become floats") {

@@ -19,14 +19,18 @@ inline float ElementOf(const Matrix& matrix, size_t row, size_t col) {
                          [&]<class T>() { return skald::ElementOf(matrix.As<T>(), row, col, matrix.padded_cols); });
 }
 
-// Returns rows [begin, end) of a matrix, row-major, with columns in the order of inputs.
+// Returns rows [begin, end) of a matrix, row-major: what multiplies each input as it is.
 inline std::vector<float> UnpackRows(const Matrix& matrix, size_t begin, size_t end) {
   std::vector<float> values;
   for (size_t row = begin; row < end; ++row) {
     const size_t first = values.size();
     for (size_t col = 0; col < matrix.cols; ++col) values.push_back(ElementOf(matrix, row, col));
     const auto order = matrix.order();
-    for (size_t col = 0; col < order.size(); ++col) values[first + order[col]] = ElementOf(matrix, row, col);
+    const auto factors = matrix.factors();
+    for (size_t col = 0; matrix.changes_inputs() && col < matrix.cols; ++col) {
+      const float factor = factors.empty() ? 1.0f : factors[col];
+      values[first + (order.empty() ? col : order[col])] = ElementOf(matrix, row, col) * factor;
+    }
   }
   return values;
 }

@@ -105,28 +105,34 @@ TEST_CASE("what is mapped is what was written, for every kind of layer and eleme
   }
 }
 
-TEST_CASE("an order of columns is written and mapped, and refused where it names no column") {
+TEST_CASE("an order of columns and factors are written and mapped, and an order refused that names no column") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "packed";
   ModelWeights weights = RandomWeights<TinyFull>(1);
   const Matrix& down = testing::FeedForwardOf(weights, 0).Of<GatedFeedForward>().down;
   Matrix& matrix = const_cast<Matrix&>(down);
   std::vector<uint32_t> order(matrix.cols);
-  for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<uint32_t>(order.size() - 1 - k);
-  const auto write = [&] {
-    Matrix ordered(matrix.rows, matrix.cols, matrix.dtype, order);
-    std::memcpy(ordered.data.data(), matrix.bytes(), Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype));
-    matrix = std::move(ordered);
+  std::vector<float> factors(matrix.cols);
+  for (size_t k = 0; k < order.size(); ++k) {
+    order[k] = static_cast<uint32_t>(order.size() - 1 - k), factors[k] = 0.5f + static_cast<float>(k);
+  }
+  const auto write = [&](const ColumnInputs& inputs) {
+    Matrix changed(matrix.rows, matrix.cols, matrix.dtype, inputs);
+    std::memcpy(changed.data.data(), matrix.bytes(), Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype));
+    matrix = std::move(changed);
     CHECK(WritePackedFile(path, ParametersOf(weights), OriginOf<TinyFull>()));
   };
-  write();
-  CHECK(std::ranges::equal(matrix.order(), order));
-  const Result<ModelWeights> loaded = LoadWeights<TinyFull>(path);
-  REQUIRE(loaded);
-  CHECK(SameWeights(*loaded, weights));
-  CHECK(std::ranges::equal(testing::FeedForwardOf(*loaded, 0).Of<GatedFeedForward>().down.order(), order));
+  for (const ColumnInputs& inputs :
+       {ColumnInputs{order, {}}, ColumnInputs{{}, factors}, ColumnInputs{order, factors}, ColumnInputs{}}) {
+    write(inputs);
+    CHECK(matrix.inputs() == inputs);
+    const Result<ModelWeights> loaded = LoadWeights<TinyFull>(path);
+    REQUIRE(loaded);
+    CHECK(SameWeights(*loaded, weights));
+    CHECK(testing::FeedForwardOf(*loaded, 0).Of<GatedFeedForward>().down.inputs() == inputs);
+  }
   order[3] = static_cast<uint32_t>(order.size());
-  write();
+  write({order, factors});
   CheckError(LoadWeights<TinyFull>(path), ErrorCode::kDataLoss, "its parameters are not those of the model");
 }
 
@@ -239,7 +245,7 @@ TEST_CASE("files of other versions, CPUs, Configs and element types are refused 
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { header.byte_order = 0x04030201; })),
              ErrorCode::kUnsupported, "another kind of CPU");
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.format_version; })),
-             ErrorCode::kUnsupported, "version 5 of the format of packed files");
+             ErrorCode::kUnsupported, "version 6 of the format of packed files");
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.layout_version; })),
              ErrorCode::kUnsupported, "layout of matrices");
   CHECK(packed.Load(packed.image));

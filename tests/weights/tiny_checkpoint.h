@@ -204,7 +204,8 @@ inline std::vector<float> FloatsOf(const NewTensor& tensor) {
 
 inline bool SameMatrix(const Matrix& a, const Matrix& b) {
   return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype && a.row_scale == b.row_scale &&
-         a.data.size() == b.data.size() && std::equal(a.data.data(), a.data.data() + a.data.size(), b.data.data());
+         a.has_order == b.has_order && a.has_factors == b.has_factors && a.data.size() == b.data.size() &&
+         std::equal(a.data.data(), a.data.data() + a.data.size(), b.data.data());
 }
 
 // All parameters of a model, in a fixed order.

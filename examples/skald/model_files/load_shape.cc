@@ -9,7 +9,6 @@
 #include "skald/model/rank_memory.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"
-#include "skald/weights/types/matrix.h"
 
 namespace skald::program {
 namespace {
@@ -19,8 +18,9 @@ Result<LoadShape> OfPacked(const PackedFile& file, ModelSpec spec) {
   for (const PackedParameter& parameter : file.table().parameters) {
     if (parameter.cols == 0) continue;
     const auto dtype = static_cast<DType>(parameter.dtype);
-    const bool has_order = parameter.range.bytes > Matrix::BytesOf(parameter.rows, parameter.cols, dtype);
-    shape.matrices.push_back({dtype, has_order, parameter.row_scale == 1});
+    const auto has = [&](uint64_t what) { return (parameter.inputs & what) != 0; };
+    shape.matrices.push_back(
+        {dtype, has(PackedParameter::kOrder), has(PackedParameter::kFactors), has(PackedParameter::kRowScale)});
   }
   if (shape.matrices.size() == MatricesOf(shape.spec, DType::kBF16).size()) return shape;
   return Fail(ErrorCode::kDataLoss, file.path().string() + ": its parameters are not those of the model that it names");

@@ -27,6 +27,7 @@
 #include "skald/weights/parameters.h"
 #include "skald/weights/partitioned_parameters.h"
 #include "skald/weights/tensor_finder.h"
+#include "skald/weights/types/column_inputs.h"
 #include "skald/weights/types/matrix.h"
 #include "skald/weights/types/planned_matrix.h"
 
@@ -73,9 +74,9 @@ class LoadPlan {
     std::optional<DType> dtype;
     PartitionedRows here;
     const WeightPacker* packer = nullptr;
-    bool may_have_order = false;
+    bool may_have_inputs = false;  ///< ColumnInputs
     bool row_scale = false;
-    std::vector<uint32_t> order = {};  ///< of its columns, if it has one
+    ColumnInputs inputs = {};
   };
   struct VectorStep {
     const VectorParameter* parameter;
@@ -85,14 +86,14 @@ class LoadPlan {
   void Add(const MatrixParameter& parameter, std::optional<size_t> layer);
 
   void AddRows(const MatrixParameter& parameter, PartitionedRows here, std::optional<size_t> layer,
-               bool may_have_order);
+               bool may_have_inputs);
 
   void Add(const BlocksParameter& parameter, std::optional<size_t> layer);
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer);
 
-  /// Gives the columns the order in which a type represents them, if all parts have the same one.
-  void ChooseOrder(MatrixStep& step);
+  /// Takes the codes that the file has, if the columns of all parts multiply the same inputs.
+  void ChooseInputs(MatrixStep& step);
 
   /// Determines how a matrix is packed once its tensors are known.
   void ChoosePacker(MatrixStep& step);

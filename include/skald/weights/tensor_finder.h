@@ -32,8 +32,8 @@ namespace skald::internal {
 struct TensorRows {
   const TensorView* view = nullptr;  ///< null for a tensor that is missing or wrong
   std::function<std::vector<std::byte>()> gather = {};
-  /// Of a matrix that a type represents with its columns in another order: that matrix, and which of its rows.
-  const QuantisedRows* reordered = nullptr;
+  /// QuantisedRows::coded, and which of its rows.
+  const QuantisedRows* coded = nullptr;
   RowOrder taken = {};
 };
 
@@ -116,8 +116,8 @@ class TensorFinder {
     return places;
   }
 
-  /// Replaces rows by the same with their columns in another order; they must have one.
-  void Reorder(TensorRows& rows);
+  /// Replaces rows by those of `coded`, which must be there.
+  void TakeCoded(TensorRows& rows);
 
   /// Returns the rows of a part of a matrix, whose tensor is required; if all experts are stacked, one expert's.
   TensorRows RequireRows(const Part& part, const Place& place, size_t cols);

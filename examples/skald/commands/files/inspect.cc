@@ -158,6 +158,7 @@ void PrintQuantised(const Checkpoint& checkpoint, const ModelSpec& spec) {
     const bool is_float = !IsGrouped(matrix.dtype) && !IsFloatCoded(matrix.dtype);
     const std::string how = Concat({", computed as ", is_float ? "floats: " : "", NameOf(matrix.dtype),
                                     matrix.has_order ? " with columns in the order of groups" : "",
+                                    matrix.has_factors ? " with inputs multiplied by factors" : "",
                                     matrix.row_scale ? " with inputs rounded row by row" : ""});
     for (const std::string_view name : matrix.tensors) {
       const TensorView* const tensor = checkpoint.Find(std::string(name));

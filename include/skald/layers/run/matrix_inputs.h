@@ -17,7 +17,7 @@ namespace skald {
 /// Rows that a matrix is about to multiply. Valid during the call that gets them; not to be changed.
 struct MatrixInputs {
   const Matrix& weights;  ///< one of the model's own (ModelWeights)
-  Rows input;             ///< [rows, weights.cols], before columns are reordered (Matrix::order)
+  Rows input;             ///< [rows, weights.cols], before the matrix changes them (ColumnInputs)
   size_t rows;            ///< at least one
 };
 

@@ -153,8 +153,8 @@ class Multiplications {
 
   const WeightKernels& KernelsFor(const Matrix& weights) const;
 
-  /// Prepares rows [begin, end) of `rows`. Where columns have an order of their own, rows are first gathered in
-  /// scratch, from its row `first` on.
+  /// Prepares rows [begin, end) of `rows`. Where columns have ColumnInputs, rows are first changed in scratch, from its
+  /// row `first` on.
   void Prepare(const Matrix& weights, Rows input, size_t rows, size_t begin, size_t end, size_t first,
                std::byte* prepared) const;
 

@@ -34,7 +34,7 @@ struct GatherScratch {
 struct MatMulScratch {
   AlignedBuffer<std::byte> prepared;  ///< the input, in the type of the weights
   AlignedBuffer<float> partial_sums;  ///< PartialSumsSize floats
-  AlignedBuffer<float> moved;         ///< [rows, cols], the input of a matrix whose columns have an order of their own
+  AlignedBuffer<float> moved;         ///< [rows, cols], the inputs of a matrix that changes them (ColumnInputs)
   GatherScratch gathers;              ///< of a matrix that is divided among ranks
 };
 

@@ -35,8 +35,8 @@ class ShareSums {
   void operator()(const MatrixParameter& parameter) {
     const PartitionedRows here = RowsHere(parameter, share_);
     const PlannedMatrix& matrix = Next();
-    const size_t of_order = matrix.has_order ? Matrix::OrderBytes(parameter.cols) : 0;
-    Add(Matrix::BytesOf(here.size(), parameter.cols, matrix.dtype) + of_order, here.division != nullptr);
+    const size_t of_inputs = Matrix::InputBytes(parameter.cols, matrix.has_order, matrix.has_factors);
+    Add(Matrix::BytesOf(here.size(), parameter.cols, matrix.dtype) + of_inputs, here.division != nullptr);
   }
   void operator()(const BlocksParameter& parameter) {
     for (const Part& part : parameter.parts) {

@@ -36,7 +36,7 @@ SKALD_INLINE void LoadPlan::AllowCopy(std::string_view our_name, std::string_vie
 
 SKALD_INLINE Result<void> LoadPlan::Check(bool is_part) {
   for (MatrixStep& step : matrices_) {
-    ChooseOrder(step);
+    ChooseInputs(step);
     ChoosePacker(step);
     ChooseRowScale(step);
   }
@@ -47,8 +47,8 @@ SKALD_INLINE Result<void> LoadPlan::Check(bool is_part) {
 SKALD_INLINE std::vector<PlannedMatrix> LoadPlan::Matrices() const {
   std::vector<PlannedMatrix> matrices;
   for (const MatrixStep& step : matrices_) {
-    PlannedMatrix& matrix =
-        matrices.emplace_back(PlannedMatrix{step.packer->type, !step.order.empty(), step.row_scale});
+    PlannedMatrix& matrix = matrices.emplace_back(
+        PlannedMatrix{step.packer->type, !step.inputs.order.empty(), !step.inputs.factors.empty(), step.row_scale});
     for (const TensorRows& part : step.parts) matrix.tensors.push_back(part.view->name);
   }
   return matrices;
@@ -65,14 +65,14 @@ SKALD_INLINE void LoadPlan::Add(const MatrixParameter& parameter, std::optional<
 }
 
 SKALD_INLINE void LoadPlan::AddRows(const MatrixParameter& parameter, PartitionedRows here, std::optional<size_t> layer,
-                                    bool may_have_order) {
+                                    bool may_have_inputs) {
   MatrixStep step{parameter.target, parameter.cols, {}, {}, parameter.dtype, std::move(here)};
   const auto places = finder_.PlacesOf(parameter.parts, layer, [](const Part& part) { return part.rows; });
   for (size_t i = 0; i < places.size(); ++i) {
     step.parts.push_back(finder_.RequireRows(parameter.parts[i], places[i], parameter.cols));
     step.turned.emplace_back(parameter.parts[i]);
   }
-  step.may_have_order = may_have_order;
+  step.may_have_inputs = may_have_inputs;
   matrices_.push_back(std::move(step));
 }
 
@@ -81,7 +81,7 @@ SKALD_INLINE void LoadPlan::Add(const BlocksParameter& parameter, std::optional<
     Part block = part;
     block.expert = {i, parameter.count};
     AddRows(MatrixParameter{target, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer,
-            /*may_have_order=*/false);
+            /*may_have_inputs=*/false);
     const TensorView* const tensor = matrices_.back().parts.front().view;
     if (tensor != nullptr && tensor->row_scale) RefuseRowScale(*tensor);
   });
@@ -100,14 +100,13 @@ SKALD_INLINE void LoadPlan::Add(const VectorParameter& parameter, std::optional<
   vectors_.push_back(std::move(step));
 }
 
-SKALD_INLINE void LoadPlan::ChooseOrder(MatrixStep& step) {
-  if (!step.may_have_order || !finder_.status() || step.parts.front().reordered == nullptr) return;
-  const std::vector<uint32_t>& order = step.parts.front().reordered->order;
-  for (const TensorRows& part : step.parts) {
-    if (part.reordered == nullptr || part.reordered->order != order) return;
-  }
-  step.order = order;
-  for (TensorRows& part : step.parts) finder_.Reorder(part);
+SKALD_INLINE void LoadPlan::ChooseInputs(MatrixStep& step) {
+  if (!step.may_have_inputs || !finder_.status() || step.parts.front().coded == nullptr) return;
+  const ColumnInputs inputs = step.parts.front().coded->inputs();
+  const auto has = [&](const TensorRows& part) { return part.coded != nullptr && part.coded->inputs() == inputs; };
+  if (!std::ranges::all_of(step.parts, has)) return;
+  step.inputs = inputs;
+  for (TensorRows& part : step.parts) finder_.TakeCoded(part);
 }
 
 SKALD_INLINE void LoadPlan::ChoosePacker(MatrixStep& step) {
@@ -202,11 +201,12 @@ SKALD_INLINE void LoadPlan::ReadMatrix(const MatrixStep& step, ExecutorRef execu
       row = 0;
     }
   };
-  *step.target = PackMatrix(cut.sources, step.cols, *step.packer, executor, report, step.order);
+  *step.target = PackMatrix(cut.sources, step.cols, *step.packer, executor, report, step.inputs);
   step.target->row_scale = step.row_scale;
   if (step.here.division != nullptr) {
     const CutRows first(whole, step.parts, step.here.first, step.cols);
-    step.here.division->known_by = Xxh64(PackMatrix(first.sources, step.cols, *step.packer, executor).data);
+    step.here.division->known_by =
+        Xxh64(PackMatrix(first.sources, step.cols, *step.packer, executor, {}, step.inputs).data);
     step.target->division = step.here.division;
   }
   if (cut.left_out > 0) Report(*step.parts.back().view, cut.left_out, progress);

@@ -115,15 +115,16 @@ SKALD_INLINE const TensorView* TensorFinder::Require(const std::string& name, st
   return tensor;
 }
 
-SKALD_INLINE void TensorFinder::Reorder(TensorRows& rows) {
-  const QuantisedRows& reordered = *rows.reordered;
+SKALD_INLINE void TensorFinder::TakeCoded(TensorRows& rows) {
+  const QuantisedRows& coded = *rows.coded;
   SlicedTensor& slice = slices_.emplace_back(SlicedTensor{rows.taken.count, *rows.view});
   slice.view.shape = {&slice.rows, 1};
-  slice.view.format = reordered.format, slice.view.dtype.reset();
+  slice.view.format = coded.format;
+  slice.view.dtype = coded.format == nullptr ? std::optional(coded.dtype) : std::nullopt;
   bytes_total_ -= rows.taken.count * rows.view->quantised->row_bytes();
-  bytes_total_ += rows.taken.count * reordered.row_bytes();
+  bytes_total_ += rows.taken.count * coded.row_bytes();
   const RowOrder order = rows.taken;
-  rows = {&slice.view, [&reordered, order] { return QuantisedRowsIn(reordered, order); }};
+  rows = {&slice.view, [&coded, order] { return QuantisedRowsIn(coded, order); }};
 }
 
 SKALD_INLINE TensorRows TensorFinder::RequireRows(const Part& part, const Place& place, size_t cols) {
@@ -348,7 +349,7 @@ SKALD_INLINE TensorRows TensorFinder::RequireQuantised(const TensorView& tensor,
     order.first += expert.index * place.rows;
     bytes_total_ += count * read->row_bytes() - tensor.bytes.size();
     if (transposed) slice.view.format = read->format, slice.view.dtype.reset();
-    return {&slice.view, [read, order] { return QuantisedRowsIn(*read, order); }, read->reordered.get(), order};
+    return {&slice.view, [read, order] { return QuantisedRowsIn(*read, order); }, read->coded.get(), order};
   }
   slice.view.format = nullptr, slice.view.dtype = DType::kF32;
   bytes_total_ += count * cols * sizeof(float) - tensor.bytes.size();

@@ -25,7 +25,7 @@ namespace skald {
 struct PackedHeader {
   static constexpr std::array<char, 8> kMagic = {'S', 'k', 'a', 'l', 'd', 'P', 'k', 'd'};  ///< the file's first bytes
   /// Values of byte_order and format_version.
-  static constexpr uint32_t kByteOrder = 0x01020304, kFormatVersion = 4;
+  static constexpr uint32_t kByteOrder = 0x01020304, kFormatVersion = 5;
 
   std::array<char, 8> magic = kMagic;  ///< kMagic
   /// As the constants say.
@@ -50,9 +50,12 @@ struct PackedRange {
 struct PackedParameter {
   /// Elements; see above.
   uint64_t rows = 0, cols = 0;
-  uint64_t dtype = 0;      ///< the number of a DType
-  uint64_t row_scale = 0;  ///< 1: Matrix::row_scale
-  PackedRange range;       ///< of its packed elements, and the order of its columns, if there is one
+  uint64_t dtype = 0;   ///< the number of a DType
+  uint64_t inputs = 0;  ///< what is done with its inputs: a sum of the values below
+  PackedRange range;    ///< of its packed elements, then Matrix::order and Matrix::factors, if there are such
+
+  /// Values of `inputs`: Matrix::row_scale, Matrix::has_order and Matrix::has_factors.
+  static constexpr uint64_t kRowScale = 1, kOrder = 2, kFactors = 4;
 };
 
 /// A small file that belongs to the model, such as its tokenizer.

@@ -6,19 +6,19 @@
 #define SKALD_WEIGHTS_PACKING_COPY_ROWS_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/rank_share.h"
+#include "skald/weights/types/column_inputs.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald::internal {
 
-/// Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`, whose columns may have an
-/// `order`. Skips panels without such rows.
+/// Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`, whose columns multiply
+/// `inputs`. Skips panels without such rows.
 Matrix CopyRows(const std::byte* whole, DType dtype, size_t cols, std::span<const PartitionedRange> ranges,
-                std::span<const uint32_t> order = {});
+                const ColumnInputs& inputs = {});
 
 }  // namespace skald::internal
 

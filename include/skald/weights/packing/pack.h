@@ -9,7 +9,6 @@
 #define SKALD_WEIGHTS_PACKING_PACK_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/threads/executor.h"
 #include "skald/weights/packing/pack_rows.h"
+#include "skald/weights/types/column_inputs.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
@@ -69,9 +69,9 @@ std::span<const WeightPacker> WeightPackersOf() {
 void AppendFloats(const std::byte* source, DType dtype, size_t count, std::vector<float>& values);
 
 /// Returns the sources stacked to a packed matrix of the packer's type. Calls `packed(rows)`, if given, from this
-/// thread each time that further `rows` rows are done. `order` is Matrix::order of the columns that sources have.
+/// thread each time that further `rows` rows are done. `inputs` are those of the columns that sources have.
 Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, const WeightPacker& packer, ExecutorRef executor,
-                  const std::function<void(size_t rows)>& packed = {}, std::span<const uint32_t> order = {});
+                  const std::function<void(size_t rows)>& packed = {}, const ColumnInputs& inputs = {});
 
 }  // namespace skald
 

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "skald/base/numbers/numeric.h"
+#include "skald/weights/types/column_inputs.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix_bytes.h"
 
@@ -27,30 +28,42 @@ struct Matrix {
   size_t padded_cols = 0;                         ///< PaddedK: the `padded_k` of kernels
   DType dtype = DType::kBF16;                     ///< any but kF16
   bool has_order = false;                         ///< columns have an order of their own
+  bool has_factors = false;                       ///< inputs are multiplied by factors first
   bool row_scale = false;                         ///< PrepareArgs::row_scale of its inputs; of quantised types alone
-  MatrixBytes data;                               ///< PackedBytes, then the order of columns, if there is one
+  MatrixBytes data;                               ///< PackedBytes, then order() and factors(), if there are such
   std::shared_ptr<const Division> division = {};  ///< null: the matrix is whole
 
   Matrix() = default;
   /// Allocates a matrix of zeros. Throws std::bad_alloc.
   Matrix(size_t num_rows, size_t num_cols, DType type);
 
-  /// The same of columns with an order of their own (order()).
-  Matrix(size_t num_rows, size_t num_cols, DType type, std::span<const uint32_t> order);
+  /// The same whose columns multiply `inputs`.
+  Matrix(size_t num_rows, size_t num_cols, DType type, const ColumnInputs& inputs);
 
-  /// The same with existing elements. `bytes` must have BytesOf(num_rows, num_cols, type), or OrderBytes(num_cols)
-  /// more.
-  Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes);
+  /// The same with existing elements. `bytes` must have BytesOf(num_rows, num_cols, type), and InputBytes more.
+  Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes, bool with_order = false,
+         bool with_factors = false);
 
   /// Returns the bytes of a packed matrix, padding included.
   static size_t BytesOf(size_t num_rows, size_t num_cols, DType type);
 
-  /// Returns the bytes of an order of columns.
-  static constexpr size_t OrderBytes(size_t num_cols) { return num_cols * sizeof(uint32_t); }
+  /// Returns the bytes of the ColumnInputs of so many columns.
+  static constexpr size_t InputBytes(size_t num_cols, bool with_order, bool with_factors) {
+    static_assert(sizeof(uint32_t) == sizeof(float));
+    return (size_t{with_order} + size_t{with_factors}) * num_cols * sizeof(float);
+  }
 
   /// The input that each column multiplies, [cols], where columns have an order of their own: quantised weights of one
   /// scale are neighbours then. Else empty.
   std::span<const uint32_t> order() const;
+
+  /// The factor of each column's input, [cols], which multiplies it before it is quantised or rounded; or nothing.
+  std::span<const float> factors() const;
+
+  /// Both.
+  ColumnInputs inputs() const { return {order(), factors()}; }
+  /// Whether there is any of them.
+  bool changes_inputs() const { return has_order || has_factors; }
 
   /// The address of the packed elements.
   const std::byte* bytes() const { return data.data(); }

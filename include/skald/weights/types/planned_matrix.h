@@ -16,6 +16,7 @@ namespace skald {
 struct PlannedMatrix {
   DType dtype = DType::kBF16;  ///< of the matrix in memory
   bool has_order = false;      ///< Matrix::has_order
+  bool has_factors = false;    ///< Matrix::has_factors
   bool row_scale = false;      ///< Matrix::row_scale
   /// The names of the tensors that it is made of, valid as long as the checkpoint; none without one.
   std::vector<std::string_view> tensors = {};

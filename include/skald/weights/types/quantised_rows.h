@@ -14,6 +14,7 @@
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/weights/types/code_group.h"
+#include "skald/weights/types/column_inputs.h"
 
 namespace skald {
 
@@ -43,10 +44,14 @@ class QuantisedRows {
   const GroupFormat* format = nullptr;  ///< represents its numbers exactly
   DType dtype = DType::kF32;            ///< without a format: kBF16, exactly; or kF32, rounded to nearest once
   bool row_scale = false;               ///< the original rounds inputs to 8 bits by one scale for each row
-  /// Where neighbours in a row have no scale in common: the same matrix with columns in an order in which they have,
-  /// and a type represents it. Null: none.
-  std::unique_ptr<const QuantisedRows> reordered = {};
-  std::vector<uint32_t> order = {};  ///< of a `reordered` matrix: the column that each one is
+  /// Where neighbours in a row have no scale in common, or the original multiplies the inputs of columns first: the
+  /// numbers that the file has, as columns of the `inputs()` of these. This matrix itself is what they amount to for
+  /// inputs as they are. Null: none.
+  std::unique_ptr<const QuantisedRows> coded = {};
+  std::vector<uint32_t> order = {};  ///< of a `coded` matrix: ColumnInputs::order
+  std::vector<float> factors = {};   ///< of a `coded` matrix: ColumnInputs::factors
+  /// Of a `coded` matrix.
+  ColumnInputs inputs() const { return {order, factors}; }
   /// Of stacked matrices: each of them transposed, where a type represents the rows that these then have. Null: none.
   std::unique_ptr<const QuantisedRows> transposed = {};
 

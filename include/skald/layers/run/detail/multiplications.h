@@ -12,6 +12,7 @@
 #include "skald/base/inline.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
+#include "skald/weights/types/column_inputs.h"
 
 namespace skald {
 
@@ -23,7 +24,7 @@ SKALD_INLINE size_t PartialSumsSize(const Matrix& weights, size_t rows) {
 
 SKALD_INLINE void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch) {
   Reserve(scratch.prepared, PreparedBytes(weights.dtype, rows, weights.padded_cols));
-  if (weights.has_order) {
+  if (weights.changes_inputs()) {
     Reserve(scratch.moved, std::max(rows, Multiplications::kMostRowsTogether) * weights.cols);
   }
   Reserve(scratch.partial_sums, PartialSumsSize(weights, rows));
@@ -36,6 +37,20 @@ SKALD_INLINE void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t c
   Reserve(scratch.prepared, cols / one.cols * PreparedBytes(one.dtype, rows, one.padded_cols));
   Reserve(scratch.partial_sums, blocks.size() * PartialSumsSize(one, rows));
 }
+
+namespace internal {
+
+// Writes what columns multiply of a row.
+inline void TakeInputs(const ColumnInputs& inputs, const float* from, size_t cols, float* to) {
+  if (inputs.order.empty()) {
+    std::copy_n(from, cols, to);
+  } else {
+    for (size_t k = 0; k < cols; ++k) to[k] = from[inputs.order[k]];
+  }
+  for (size_t k = 0; k < inputs.factors.size(); ++k) to[k] *= inputs.factors[k];
+}
+
+}  // namespace internal
 
 SKALD_INLINE Multiplications::Multiplications(const ExecutorRef& executor, MatMulScratch& scratch,
                                               std::span<const WeightKernels> kernels, const AdaptedRows* adapted,
@@ -179,15 +194,13 @@ SKALD_INLINE const WeightKernels& Multiplications::KernelsFor(const Matrix& weig
 
 SKALD_INLINE void Multiplications::Prepare(const Matrix& weights, Rows input, size_t rows, size_t begin, size_t end,
                                            size_t first, std::byte* prepared) const {
-  if (weights.has_order) {
-    float* const moved = scratch_.moved.data() + first * weights.cols;
-    const std::span<const uint32_t> order = weights.order();
+  if (weights.changes_inputs()) {
+    const Rows changed = {scratch_.moved.data() + first * weights.cols, weights.cols};
     for (size_t row = begin; row < end; ++row) {
-      const float* const from = input.data + row * input.stride;
-      float* to = moved + row * weights.cols;
-      for (const uint32_t column : order) *to++ = from[column];
+      internal::TakeInputs(weights.inputs(), input.data + row * input.stride, weights.cols,
+                           changed.data + row * changed.stride);
     }
-    input = {moved, weights.cols};
+    input = changed;
   }
   KernelsFor(weights).prepare({.input = input.data,
                                .input_stride = input.stride,

@@ -249,7 +249,7 @@ SKALD_INLINE void Operations::FusedFeedForward(Activation gate, const Matrix& ga
                                                float* gated, Rows output) {
   const Rows between = {gated, gate_up.rows / 2};
   // The output of the gate can go from the registers of one multiplication to the input of the next.
-  const bool fused = down.dtype == DType::kBF16 && down.cols % kTile == 0 && !down.has_order &&
+  const bool fused = down.dtype == DType::kBF16 && down.cols % kTile == 0 && !down.changes_inputs() &&
                      down.division == nullptr && observer_ == nullptr;
   bf16* const prepared = fused ? reinterpret_cast<bf16*>(gated) : nullptr;
   MultiplyPrepared(gate_up, PrepareRows(gate_up, input, rows), rows, PointerTo(gate_up_bias),

@@ -27,7 +27,7 @@ SKALD_INLINE size_t RankGathers::rank() const { return ranks_->share().rank; }
 SKALD_INLINE bool RankGathers::TravelPrepared(const Matrix& weights) {
   const auto begins = std::span(weights.division->input_begins);
   const size_t unit = PreparedUnit(weights.dtype);
-  return weights.division->input_tiles == 1 && !weights.has_order && !weights.row_scale &&
+  return weights.division->input_tiles == 1 && !weights.changes_inputs() && !weights.row_scale &&
          std::ranges::all_of(begins.first(begins.size() - 1), [=](size_t begin) { return begin % unit == 0; });
 }
 

@@ -15,11 +15,12 @@
 namespace skald::internal {
 
 inline Matrix ViewOf(const Matrix& matrix) {
-  return {matrix.rows, matrix.cols, matrix.dtype, MatrixBytes(matrix.data, nullptr)};
+  return {matrix.rows,      matrix.cols,       matrix.dtype, MatrixBytes(matrix.data, nullptr),
+          matrix.has_order, matrix.has_factors};
 }
 
-// Rows [begin, end), or as many as there are; both are multiples of kLanes. Columns have no order of their own, unless
-// these are all rows.
+// Rows [begin, end), or as many as there are; both are multiples of kLanes. Columns have no ColumnInputs, unless these
+// are all rows.
 inline Matrix RowsOf(const Matrix& matrix, size_t begin, size_t end) {
   if (begin == 0 && end >= matrix.rows) return ViewOf(matrix);
   const size_t rows = std::min(end, matrix.rows) - begin;

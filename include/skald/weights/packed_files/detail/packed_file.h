@@ -27,6 +27,7 @@
 #include "skald/base/threads/thread_pool.h"
 #include "skald/weights/packing/copy_rows.h"
 #include "skald/weights/partitioned_parameters.h"
+#include "skald/weights/types/column_inputs.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix.h"
 #include "skald/weights/types/matrix_bytes.h"
@@ -121,10 +122,11 @@ class ParameterMapper {
     const PartitionedRows here = RowsHere(parameter, share_);
     const PackedParameter& found = Next();
     *parameter.target = TakeRows(found, here.ranges);
-    parameter.target->row_scale = found.row_scale == 1;
+    parameter.target->row_scale = (found.inputs & PackedParameter::kRowScale) != 0;
     if (here.division == nullptr) return;
     const auto dtype = static_cast<DType>(found.dtype);
-    here.division->known_by = Xxh64(CopyRows(file_->BytesOf(found.range).data(), dtype, found.cols, here.first).data);
+    const std::byte* const whole = file_->BytesOf(found.range).data();
+    here.division->known_by = Xxh64(CopyRows(whole, dtype, found.cols, here.first, InputsOf(found)).data);
     parameter.target->division = here.division;
   }
   void operator()(const BlocksParameter& parameter) {
@@ -154,20 +156,21 @@ class ParameterMapper {
  private:
   const PackedParameter& Next() { return file_->table().parameters[next_++]; }
 
-  // A matrix or, with no columns, a vector. One that MatMul multiplies by may have columns with an order of their own,
-  // and inputs with a scale for each row.
+  // A matrix or, with no columns, a vector. One that MatMul multiplies by may have ColumnInputs, and inputs with a
+  // scale for each row.
   bool NextFits(size_t rows, size_t cols, bool is_multiplied = false) {
     if (next_ == file_->table().parameters.size()) return false;
     const PackedParameter& found = Next();
     if (found.rows != rows || found.cols != cols || found.dtype > UINT8_MAX) return false;
-    if (cols == 0) return found.range.bytes == rows * sizeof(float) && found.row_scale == 0;
+    if (cols == 0) return found.range.bytes == rows * sizeof(float) && found.inputs == 0;
     const auto dtype = static_cast<DType>(found.dtype);
     const bool is_type = NameOf(dtype) != "unknown" && IsWeightType(dtype);
-    if (!is_type || found.row_scale > (is_multiplied && IsGrouped(dtype) ? 1 : 0)) return false;
-    const size_t bytes = Matrix::BytesOf(rows, cols, dtype);
-    if (found.range.bytes == bytes) return true;
-    if (!is_multiplied || found.range.bytes != bytes + Matrix::OrderBytes(cols)) return false;
-    return std::ranges::all_of(OrderOf(found), [&](uint32_t input) { return input < cols; });
+    const uint64_t row_scale = IsGrouped(dtype) ? PackedParameter::kRowScale : 0;
+    const uint64_t may_be = row_scale | PackedParameter::kOrder | PackedParameter::kFactors;
+    if (!is_type || (found.inputs & ~(is_multiplied ? may_be : 0)) != 0) return false;
+    const size_t of_inputs = Matrix::InputBytes(cols, HasOrder(found), HasFactors(found));
+    if (found.range.bytes != Matrix::BytesOf(rows, cols, dtype) + of_inputs) return false;
+    return std::ranges::all_of(InputsOf(found).order, [&](uint32_t input) { return input < cols; });
   }
 
   bool NextFits(const MatrixParameter& parameter) { return NextFits(parameter.rows(), parameter.cols, true); }
@@ -180,28 +183,36 @@ class ParameterMapper {
   }
   bool NextFits(const VectorParameter& parameter) { return NextFits(parameter.size(), 0); }
 
-  // The order of a matrix's columns, or nothing.
-  std::span<const uint32_t> OrderOf(const PackedParameter& found) const {
-    const std::span<const std::byte> whole = file_->BytesOf(found.range);
-    const size_t bytes = Matrix::BytesOf(found.rows, found.cols, static_cast<DType>(found.dtype));
-    return {reinterpret_cast<const uint32_t*>(whole.data() + bytes), (whole.size() - bytes) / sizeof(uint32_t)};
+  static bool HasOrder(const PackedParameter& found) { return (found.inputs & PackedParameter::kOrder) != 0; }
+  static bool HasFactors(const PackedParameter& found) { return (found.inputs & PackedParameter::kFactors) != 0; }
+
+  ColumnInputs InputsOf(const PackedParameter& found) const {
+    const size_t cols = static_cast<size_t>(found.cols);
+    const std::byte* from = file_->BytesOf(found.range).data();
+    from += Matrix::BytesOf(static_cast<size_t>(found.rows), cols, static_cast<DType>(found.dtype));
+    ColumnInputs inputs;
+    if (HasOrder(found)) inputs.order = {reinterpret_cast<const uint32_t*>(from), cols};
+    from += inputs.size_bytes();
+    if (HasFactors(found)) inputs.factors = {reinterpret_cast<const float*>(from), cols};
+    return inputs;
   }
 
-  // Rows of a matrix. Consecutive whole panels are used in place, and those before the order of columns, if they have
-  // one.
+  // Rows of a matrix. Consecutive whole panels are used in place, and those before the inputs of columns, if they have
+  // such.
   Matrix TakeRows(const PackedParameter& found, std::span<const PartitionedRange> ranges) const {
     const auto dtype = static_cast<DType>(found.dtype);
     const std::span<const std::byte> whole = file_->BytesOf(found.range);
-    const std::span<const uint32_t> order = OrderOf(found);
-    const bool ends = ranges.back().end == found.rows, ends_panel = ranges.back().end % kLanes == 0 && order.empty();
+    const ColumnInputs inputs = InputsOf(found);
+    const bool ends = ranges.back().end == found.rows, ends_panel = ranges.back().end % kLanes == 0 && inputs.empty();
     if (!in_place_ || ranges.size() != 1 || ranges.front().begin % kLanes != 0 || !(ends || ends_panel)) {
-      return CopyRows(whole.data(), dtype, found.cols, ranges, order);
+      return CopyRows(whole.data(), dtype, found.cols, ranges, inputs);
     }
     const size_t begin = Matrix::BytesOf(ranges.front().begin, found.cols, dtype);
-    const size_t bytes = Matrix::BytesOf(ranges.front().size(), found.cols, dtype) + order.size_bytes();
+    const size_t bytes = Matrix::BytesOf(ranges.front().size(), found.cols, dtype) + inputs.size_bytes();
     const auto part = whole.subspan(begin, bytes);
     file_->WillRead(part);
-    return Matrix(ranges.front().size(), found.cols, dtype, MatrixBytes(part, file_));
+    return Matrix(ranges.front().size(), found.cols, dtype, MatrixBytes(part, file_), HasOrder(found),
+                  HasFactors(found));
   }
 
   std::shared_ptr<const PackedFile> file_;

@@ -48,7 +48,10 @@ struct PackedPlan {
   std::vector<std::span<const std::byte>> contents;  // of the attachments, then of the parameters
 
   void Add(const Matrix& matrix) {
-    table.parameters.push_back({matrix.rows, matrix.cols, static_cast<uint64_t>(matrix.dtype), matrix.row_scale, {}});
+    const uint64_t inputs = (matrix.row_scale ? PackedParameter::kRowScale : 0) |
+                            (matrix.has_order ? PackedParameter::kOrder : 0) |
+                            (matrix.has_factors ? PackedParameter::kFactors : 0);
+    table.parameters.push_back({matrix.rows, matrix.cols, static_cast<uint64_t>(matrix.dtype), inputs, {}});
     contents.push_back(matrix.data);
   }
   void Add(const std::vector<float>& vector) {

@@ -92,10 +92,10 @@ void CopyRows(const std::byte* from, const PartitionedRange& rows, size_t cols, 
 }
 
 SKALD_INLINE Matrix CopyRows(const std::byte* whole, DType dtype, size_t cols, std::span<const PartitionedRange> ranges,
-                             std::span<const uint32_t> order) {
+                             const ColumnInputs& inputs) {
   size_t rows = 0;
   for (const PartitionedRange& range : ranges) rows += range.size();
-  Matrix matrix(rows, cols, dtype, order);
+  Matrix matrix(rows, cols, dtype, inputs);
   size_t first = 0;
   for (const PartitionedRange& range : ranges) {
     VisitWeightType(dtype, [&]<class T>() { CopyRows<T>(whole, range, cols, first, matrix.data.data()); });

@@ -39,10 +39,10 @@ SKALD_INLINE void AppendFloats(const std::byte* source, DType dtype, size_t coun
 
 SKALD_INLINE Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, const WeightPacker& packer,
                                ExecutorRef executor, const std::function<void(size_t rows)>& packed,
-                               std::span<const uint32_t> order) {
+                               const ColumnInputs& inputs) {
   size_t rows = 0;
   for (const PackSource& source : sources) rows += source.rows;
-  Matrix matrix(rows, cols, packer.type, order);
+  Matrix matrix(rows, cols, packer.type, inputs);
   // Slabs of about 32 MB give a progress report several times a second, and keep the cost of distributing the work
   // negligible.
   constexpr size_t kSlabElements = size_t{1} << 24;

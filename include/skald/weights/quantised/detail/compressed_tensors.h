@@ -94,14 +94,12 @@ class Nvfp4Rows final : public GroupRows {
   static constexpr size_t kGroup = 16;
 
   // Scales are multiplied by a factor or divided by it.
-  Nvfp4Rows(const TensorView& codes, const TensorView& scales, float factor, bool divides, size_t group = kGroup,
-            std::vector<float> column_factors = {})
+  Nvfp4Rows(const TensorView& codes, const TensorView& scales, float factor, bool divides, size_t group = kGroup)
       : GroupRows(codes.shape[0], codes.shape[1] * 2, group),
         codes_(codes),
         scales_(scales),
         factor_(factor),
         divides_(divides) {
-    SetColumnFactors(std::move(column_factors));
     stored_as = "NVFP4";
     stored_bytes = StoredTensors::BytesOf({&codes, &scales});
     ChooseForm(-12, 12, /*four_bit_floats=*/true);

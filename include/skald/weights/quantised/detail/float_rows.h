@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised weights that none of the types in memory represents: their numbers as floats.
+// Quantised weights that none of the types in memory represents: their numbers as floats. Others whose inputs the
+// original multiplies first, which they have as floats for inputs as they are.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_FLOAT_ROWS_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_FLOAT_ROWS_H_
@@ -8,9 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
+#include "skald/weights/packing/gather_rows.h"
 #include "skald/weights/types/quantised_rows.h"
 
 namespace skald::internal {
@@ -39,6 +43,26 @@ class FloatRows : public QuantisedRows {
   using QuantisedRows::QuantisedRows;
 
   virtual void Values(size_t row, float* values) const = 0;
+};
+
+/// Rows whose columns have factors of their inputs: as they are where inputs are multiplied, else with each number
+/// times its column's factor, rounded once more.
+class MultipliedRows final : public FloatRows {
+ public:
+  /// There are as many factors as columns.
+  MultipliedRows(std::unique_ptr<QuantisedRows> rows, std::vector<float> factors)
+      : FloatRows(rows->shape[0], rows->shape[1]) {
+    stored_as = rows->stored_as, stored_bytes = rows->stored_bytes;
+    rows->factors = std::move(factors);
+    coded = std::move(rows);
+  }
+
+ private:
+  void Values(size_t row, float* values) const override {
+    const std::vector<std::byte> floats = QuantisedFloatsIn(*coded, {row, 1, 1});
+    std::memcpy(values, floats.data(), floats.size());
+    for (size_t k = 0; k < coded->factors.size(); ++k) values[k] *= coded->factors[k];
+  }
 };
 
 }  // namespace skald::internal

@@ -89,9 +89,6 @@ class GroupRows : public QuantisedRows {
   /// as many columns as they should, a type can represent the columns in the order of groups.
   void SetGroupsOfColumns(std::vector<uint32_t> groups) { groups_of_columns_ = std::move(groups); }
 
-  /// Multiplies columns by numbers [cols], which only floats represent; nothing: by none. Not with groups of columns.
-  void SetColumnFactors(std::vector<float> factors) { column_factors_ = std::move(factors); }
-
   /// Writes codes [count, cols] of rows.
   virtual void Codes(size_t first, size_t count, int16_t* codes) const = 0;
 
@@ -186,8 +183,7 @@ class GroupRows : public QuantisedRows {
     for (size_t k = 0; k < cols; ++k) {
       const ScaleAndZero& group = groups[groups_of_columns_.empty() ? k / group_ : groups_of_columns_[k]];
       const double product = static_cast<double>(group.scale) * (codes[k] - group.zero);
-      const double factor = column_factors_.empty() ? 1.0 : static_cast<double>(column_factors_[k]);
-      values[k] = static_cast<float>((product + static_cast<double>(group.offset)) * factor);
+      values[k] = static_cast<float>(product + static_cast<double>(group.offset));
     }
     WriteFloats(values.data(), cols, dtype, to);
   }
@@ -221,7 +217,6 @@ class GroupRows : public QuantisedRows {
   size_t group_;
   std::optional<int> origin_;
   std::vector<uint32_t> groups_of_columns_;
-  std::vector<float> column_factors_;
 };
 
 /// Rows whose columns choose their groups, with the columns in the order of groups.
@@ -259,7 +254,6 @@ inline std::vector<uint32_t> ColumnsByGroup(const std::vector<uint32_t>& groups,
 }
 
 inline void GroupRows::ChooseForm(int least, int most, bool four_bit_floats) {
-  if (!column_factors_.empty()) return;
   Facts facts = {least, most, four_bit_floats};
   std::vector<ScaleAndZero> groups(num_groups());
   for (size_t row = 0; row < shape[0]; ++row) {
@@ -271,7 +265,7 @@ inline void GroupRows::ChooseForm(int least, int most, bool four_bit_floats) {
   std::vector<uint32_t> columns = ColumnsByGroup(groups_of_columns_, group_);
   if (columns.empty()) return;
   auto rows = std::make_unique<ReorderedRows>(*this, std::move(columns), facts);
-  if (rows->format != nullptr) reordered = std::move(rows);
+  if (rows->format != nullptr) coded = std::move(rows);
 }
 
 }  // namespace skald::internal

@@ -5,8 +5,8 @@
 // weight_scale, exponents (U8) of 32 columns (MXFP4), or F8_E4M3 of 16 or 32 with weight_scale_2, by which all scales
 // are multiplied (NVFP4). Whole numbers of four bits: `weight` (U8 [rows / 2, cols]), two rows in a byte; weight_scale
 // [rows, groups] of floats; with weight_scale_2 (W4A8) the products are rounded to FP8 times that number. Of eight
-// bits: `weight` (I8), weight_scale of rows. pre_quant_scale [cols] multiplies what the columns are multiplied with
-// (AWQ, SmoothQuant). input_scale and the scales of caches say how the original rounds these.
+// bits: `weight` (I8), weight_scale of rows. pre_quant_scale [cols] multiplies the inputs of columns (AWQ,
+// SmoothQuant). input_scale and the scales of caches say how the original rounds these.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_MODEL_OPT_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_MODEL_OPT_H_
@@ -54,22 +54,12 @@ inline std::unique_ptr<QuantisedRows> ModelOptFp8Of(const ModuleTensors& module)
   return with(kFloatTypes, {{}, {1}, {1, 1}, {rows}, {rows, 1}}, {rows, is_one ? rows : 1, cols});
 }
 
-/// Returns the factors of the inputs of columns, or nothing.
-inline std::vector<float> ColumnFactorsOf(const ModuleTensors& module, uint64_t cols) {
-  if (module.Find("pre_quant_scale") == nullptr) return {};
-  const TensorView* const found = module.Require("pre_quant_scale", kFloatTypes, {{cols}});
-  std::vector<float> factors(found == nullptr ? 0 : static_cast<size_t>(cols));
-  for (size_t k = 0; k < factors.size(); ++k) factors[k] = FloatAt(*found, k);
-  return factors;
-}
-
 /// Whole numbers of four bits, two rows in a byte, or of eight.
 class ModelOptWholeNumberRows final : public GroupRows {
  public:
-  ModelOptWholeNumberRows(const TensorView& codes, const TensorView& scales, size_t group, std::vector<float> factors)
+  ModelOptWholeNumberRows(const TensorView& codes, const TensorView& scales, size_t group)
       : GroupRows(scales.shape[0], codes.shape[1], group), codes_(codes), scales_(scales) {
     const int bits = codes.dtype_name == "U8" ? 4 : 8;
-    SetColumnFactors(std::move(factors));
     stored_as = Concat({"ModelOpt, ", std::to_string(bits), " bits"});
     stored_bytes = StoredTensors::BytesOf({&codes, &scales});
     ChooseForm(-(1 << (bits - 1)), (1 << (bits - 1)) - 1);
@@ -102,16 +92,11 @@ class ModelOptWholeNumberRows final : public GroupRows {
 /// Whole numbers of four bits whose products with scales are rounded to FP8 times a factor (W4A8).
 class ModelOptRoundedRows final : public FloatRows {
  public:
-  ModelOptRoundedRows(const TensorView& codes, const TensorView& scales, float factor,
-                      std::vector<float> column_factors)
-      : FloatRows(scales.shape[0], codes.shape[1]),
-        codes_(codes),
-        scales_(scales),
-        factor_(factor),
-        column_factors_(std::move(column_factors)) {
+  ModelOptRoundedRows(const TensorView& codes, const TensorView& scales, float factor)
+      : FloatRows(scales.shape[0], codes.shape[1]), codes_(codes), scales_(scales), factor_(factor) {
     stored_as = "ModelOpt, 4 bits in FP8";
     stored_bytes = StoredTensors::BytesOf({&codes, &scales});
-    if (column_factors_.empty() && shape[1] % kTile == 0) format = &kF8Format;
+    if (shape[1] % kTile == 0) format = &kF8Format;
   }
 
   void Write(size_t first, size_t count, std::byte* to) const override {
@@ -131,25 +116,20 @@ class ModelOptRoundedRows final : public FloatRows {
     return ToE4M3(static_cast<float>(ModelOptWholeNumberRows::FourBitsAt(codes_, row, k)) * scale / factor_);
   }
   void Values(size_t row, float* values) const override {
-    for (size_t k = 0; k < shape[1]; ++k) {
-      values[k] = FromE4M3(CodeAt(row, k)) * factor_;
-      if (!column_factors_.empty()) values[k] *= column_factors_[k];
-    }
+    for (size_t k = 0; k < shape[1]; ++k) values[k] = FromE4M3(CodeAt(row, k)) * factor_;
   }
 
   const TensorView &codes_, &scales_;
   float factor_;
-  std::vector<float> column_factors_;
 };
 
 inline std::unique_ptr<QuantisedRows> ModelOptWholeNumbersOf(const ModuleTensors& module, const TensorView& codes) {
   const bool is_byte = codes.dtype_name == "I8";
   const uint64_t rows = is_byte ? codes.shape[0] : codes.shape[0] * 2, cols = codes.shape[1];
-  std::vector<float> factors = ColumnFactorsOf(module, cols);
   if (is_byte) {
     const TensorView* const scales = module.Require("weight_scale", kFloatTypes, {{rows}, {rows, 1}});
     if (scales == nullptr || !module.all.status()) return nullptr;
-    return std::make_unique<ModelOptWholeNumberRows>(codes, *scales, static_cast<size_t>(cols), std::move(factors));
+    return std::make_unique<ModelOptWholeNumberRows>(codes, *scales, static_cast<size_t>(cols));
   }
   const TensorView* const scales = module.RequireMatrix("weight_scale", kFloatTypes);
   if (scales == nullptr) return nullptr;
@@ -165,10 +145,10 @@ inline std::unique_ptr<QuantisedRows> ModelOptWholeNumbersOf(const ModuleTensors
   }
   if (!module.all.status()) return nullptr;
   if (rounding != nullptr) {
-    return std::make_unique<ModelOptRoundedRows>(codes, *scales, FloatAt(*rounding, 0), std::move(factors));
+    return std::make_unique<ModelOptRoundedRows>(codes, *scales, FloatAt(*rounding, 0));
   }
   const auto group = static_cast<size_t>(cols / scales->shape[1]);
-  return std::make_unique<ModelOptWholeNumberRows>(codes, *scales, group, std::move(factors));
+  return std::make_unique<ModelOptWholeNumberRows>(codes, *scales, group);
 }
 
 inline std::unique_ptr<QuantisedRows> ModelOptNvfp4Of(const ModuleTensors& module, const TensorView& codes) {
@@ -182,10 +162,9 @@ inline std::unique_ptr<QuantisedRows> ModelOptNvfp4Of(const ModuleTensors& modul
                     Concat({"has shape ", ShapeText(scales->shape), ", which is not one of groups of 16 or 32 of ",
                             std::to_string(rows), " rows of ", std::to_string(cols)}));
   }
-  std::vector<float> factors = ColumnFactorsOf(module, cols);
   if (!module.all.status()) return nullptr;
-  return std::make_unique<Nvfp4Rows>(codes, *scales, FloatAt(*factor, 0), /*divides=*/false, static_cast<size_t>(group),
-                                     std::move(factors));
+  return std::make_unique<Nvfp4Rows>(codes, *scales, FloatAt(*factor, 0), /*divides=*/false,
+                                     static_cast<size_t>(group));
 }
 
 inline std::unique_ptr<QuantisedRows> ModelOptMxfp4Of(const ModuleTensors& module, const TensorView& codes) {
@@ -197,9 +176,8 @@ inline std::unique_ptr<QuantisedRows> ModelOptMxfp4Of(const ModuleTensors& modul
   return scales == nullptr || !module.all.status() ? nullptr : std::make_unique<Mxfp4Rows>(codes, *scales);
 }
 
-/// The weight of a module with `weight` of FP8, U8 or I8.
-inline std::unique_ptr<QuantisedRows> ModelOptOf(const ModuleTensors& module, const TensorView& codes) {
-  module.Find("input_scale");
+/// A weight without the factors of its inputs.
+inline std::unique_ptr<QuantisedRows> ModelOptCodesOf(const ModuleTensors& module, const TensorView& codes) {
   if (codes.dtype_name == "F8_E4M3") return ModelOptFp8Of(module);
   const TensorView* const weight = module.RequireMatrix("weight", "U8 I8");
   if (weight == nullptr) return nullptr;
@@ -208,6 +186,19 @@ inline std::unique_ptr<QuantisedRows> ModelOptOf(const ModuleTensors& module, co
   if (is_bytes && scales != nullptr && scales->dtype_name == "F8_E4M3") return ModelOptNvfp4Of(module, *weight);
   if (is_bytes && scales != nullptr && scales->dtype_name == "U8") return ModelOptMxfp4Of(module, *weight);
   return ModelOptWholeNumbersOf(module, *weight);
+}
+
+/// The weight of a module with `weight` of FP8, U8 or I8.
+inline std::unique_ptr<QuantisedRows> ModelOptOf(const ModuleTensors& module, const TensorView& codes) {
+  module.Find("input_scale");
+  std::unique_ptr<QuantisedRows> rows = ModelOptCodesOf(module, codes);
+  if (rows == nullptr || module.Find("pre_quant_scale") == nullptr) return rows;
+  const TensorView* const found = module.Require("pre_quant_scale", kFloatTypes, {{rows->shape[1]}});
+  if (found == nullptr || !module.all.status()) return nullptr;
+  std::vector<float> factors(static_cast<size_t>(rows->shape[1]));
+  for (size_t k = 0; k < factors.size(); ++k) factors[k] = FloatAt(*found, k);
+  rows->stored_bytes += found->bytes.size();
+  return std::make_unique<MultipliedRows>(std::move(rows), std::move(factors));
 }
 
 }  // namespace skald::internal

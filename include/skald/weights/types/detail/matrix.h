@@ -24,20 +24,24 @@ SKALD_INLINE Matrix::Matrix(size_t num_rows, size_t num_cols, DType type)
       dtype(type),
       data(BytesOf(num_rows, num_cols, type)) {}
 
-SKALD_INLINE Matrix::Matrix(size_t num_rows, size_t num_cols, DType type, std::span<const uint32_t> order)
-    : Matrix(num_rows, num_cols, type, MatrixBytes(BytesOf(num_rows, num_cols, type) + order.size_bytes())) {
-  HWY_DASSERT(order.empty() || order.size() == num_cols);
-  if (has_order) std::memcpy(data.data() + data.size() - order.size_bytes(), order.data(), order.size_bytes());
+SKALD_INLINE Matrix::Matrix(size_t num_rows, size_t num_cols, DType type, const ColumnInputs& inputs)
+    : Matrix(num_rows, num_cols, type, MatrixBytes(BytesOf(num_rows, num_cols, type) + inputs.size_bytes()),
+             !inputs.order.empty(), !inputs.factors.empty()) {
+  std::byte* to = data.data() + BytesOf(rows, cols, dtype);
+  if (has_order) std::memcpy(to, inputs.order.data(), inputs.order.size_bytes()), to += inputs.order.size_bytes();
+  if (has_factors) std::memcpy(to, inputs.factors.data(), inputs.factors.size_bytes());
 }
 
-SKALD_INLINE Matrix::Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes)
+SKALD_INLINE Matrix::Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes, bool with_order,
+                            bool with_factors)
     : rows(num_rows),
       cols(num_cols),
       padded_cols(VisitWeightType(type, [=]<class T>() { return PaddedK<T>(num_cols); })),
       dtype(type),
-      has_order(bytes.size() > BytesOf(num_rows, num_cols, type)),
+      has_order(with_order),
+      has_factors(with_factors),
       data(std::move(bytes)) {
-  HWY_DASSERT(data.size() == BytesOf(rows, cols, dtype) + (has_order ? OrderBytes(cols) : 0));
+  HWY_DASSERT(data.size() == BytesOf(rows, cols, dtype) + InputBytes(cols, has_order, has_factors));
 }
 
 SKALD_INLINE size_t Matrix::BytesOf(size_t num_rows, size_t num_cols, DType type) {
@@ -46,7 +50,12 @@ SKALD_INLINE size_t Matrix::BytesOf(size_t num_rows, size_t num_cols, DType type
 
 SKALD_INLINE std::span<const uint32_t> Matrix::order() const {
   if (!has_order) return {};
-  return {reinterpret_cast<const uint32_t*>(data.data() + data.size() - OrderBytes(cols)), cols};
+  return {reinterpret_cast<const uint32_t*>(data.data() + data.size() - InputBytes(cols, true, has_factors)), cols};
+}
+
+SKALD_INLINE std::span<const float> Matrix::factors() const {
+  if (!has_factors) return {};
+  return {reinterpret_cast<const float*>(data.data() + data.size() - InputBytes(cols, false, true)), cols};
 }
 
 SKALD_INLINE size_t Matrix::NumPanels() const { return RoundUp(rows, kLanes) / kLanes; }
