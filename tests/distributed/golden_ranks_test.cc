@@ -80,7 +80,7 @@ TEST_CASE("ranks compute the reference checkpoint of every family as one process
 }
 
 TEST_CASE("ranks compute as one process where inputs are gathered by columns, multiplied, or rounded row by row") {
-  for (const char* const name : {"gptq_act_order", "modelopt_w8a8_sq", "modelopt_w4a8_awq", "bitnet"}) {
+  for (const char* const name : {"gptq_act_order", "gptq_head", "modelopt_w8a8_sq", "modelopt_w4a8_awq", "bitnet"}) {
     CAPTURE(name);
     CheckRanks(GoldenPath("quantised") / name, DType::kBF16, SomeTokens());
   }

@@ -129,6 +129,7 @@ TEST_CASE("parts of packed files are those of the checkpoint, for every type of 
 TEST_CASE("parts of packed files are those of the checkpoint, where columns have an order of their own") {
   CheckParts(GoldenPath("quantised/gptq_act_order"), DType::kF32);
   CheckParts(GoldenPath("quantised/ct_act_order"), DType::kF32);
+  CheckParts(GoldenPath("quantised/gptq_head"), DType::kF32);
 }
 
 TEST_CASE("parts of packed files are those of the checkpoint, where inputs have factors") {

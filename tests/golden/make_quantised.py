@@ -63,6 +63,7 @@ CASES = {
     "awq": ("qwen3", Awq),
     "gptq": ("llama", Gptq),
     "gptq_act_order": ("llama", lambda: Gptq(symmetric=False, act_order=True)),
+    "gptq_head": ("llama", lambda: Gptq(symmetric=False, act_order=True, head=True)),
     "gptq_v2": ("llama", lambda: Gptq(bits=8, symmetric=False, version=2)),
     "gptq_3bit": ("llama", lambda: Gptq(bits=3)),
     "auto_round": ("qwen3", lambda: AutoRound("auto_round", {"model.layers.1.mlp.down_proj": 8})),
@@ -162,7 +163,7 @@ def quantised(model, method):
         if ".visual." in name:
             continue
         module = name.removesuffix(".weight")
-        is_embedding = "embed_tokens" in name or "lm_head" in name
+        is_embedding = "embed_tokens" in name or ("lm_head" in name and not method.config.get("lm_head", False))
         if hasattr(method, "stacks") and "experts" in name:
             tensors.update(whole_experts(method, name, values))
         elif parts := stacked(name):
@@ -202,11 +203,11 @@ def record(folder, case):
     with torch.no_grad():
         logits = model(input_ids=prompt, use_cache=False).logits
         recorded = {"input_ids": prompt, "logits": logits}
-        if hasattr(method, "rounded"):  # the logits again, of inputs that are rounded as the original rounds them
+        if hasattr(method, "rounded_inputs"):  # the logits again, of inputs that are rounded as the original rounds them
             for name, module in model.named_modules():
                 is_float = name in (method.config["modules_to_not_convert"] or ["lm_head"])
                 if isinstance(module, torch.nn.Linear) and not is_float:
-                    module.register_forward_pre_hook(method.rounded)
+                    module.register_forward_pre_hook(method.rounded_inputs)
             recorded["rounded_logits"] = model(input_ids=prompt, use_cache=False).logits
     save_file(recorded, into / "golden.safetensors")
     print(case, logits.std().item())

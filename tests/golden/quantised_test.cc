@@ -66,6 +66,7 @@ const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
                        {"awq", {DType::kQ5_0}},
                        {"gptq", {DType::kQ4_0}},
                        {"gptq_act_order", {DType::kQ5_0}},
+                       {"gptq_head", {DType::kQ5_0}},
                        {"gptq_v2", {DType::kQ8A32}},
                        {"gptq_3bit", {DType::kQ4_0}},
                        {"auto_round", {DType::kQ5_0, DType::kQ8A32}},
@@ -149,6 +150,22 @@ TEST_CASE("codes of floats give the bits that these floats give") {
   }
 }
 
+TEST_CASE("matrices that change their inputs give what floats give, up to the rounding of inputs") {
+  for (const char* const name : {"gptq_act_order", "ct_act_order", "gptq_head", "modelopt_w8a8_sq",
+                                 "modelopt_w4a16_awq", "modelopt_nvfp4_awq"}) {
+    CAPTURE(name);
+    auto coded = LoadFolder(CaseFolder(name), DType::kF32), floats = LoadFolder(CaseFolder(name), DType::kF32);
+    REQUIRE((coded && floats));
+    Widen(*floats);
+    const std::vector<int32_t> tokens =
+        ReferenceTensors(CaseFolder(name) + "/golden.safetensors").Tokens("input_ids", 0);
+    const std::vector<float> found = LogitsOf(std::move(*coded), tokens),
+                             expected = LogitsOf(std::move(*floats), tokens);
+    const float largest = std::ranges::max(expected);
+    CHECK(LargestDifference(found, expected) <= 0.05f * largest);
+  }
+}
+
 TEST_CASE("no number of a quantised folder is rounded to the type for floats") {
   auto weights = LoadFolder(CaseFolder("fp8_blocks"), DType::kBF16);
   REQUIRE(weights);
@@ -195,6 +212,26 @@ TEST_CASE("stacked matrices whose inputs have different factors become floats") 
   CHECK(TypesOfLayers(*changed) == std::set{DType::kF32, DType::kQ8A32});
 }
 
+TEST_CASE("an output head has an order of columns, an embedding that is the head has none") {
+  ChangedFolder folder(CaseFolder("gptq_head"));
+  auto untied = folder.Load(folder.tensors);
+  REQUIRE(untied);
+  REQUIRE(untied->head);
+  CHECK((untied->head->has_order && untied->head->dtype == DType::kQ5_0));
+  std::vector<NewTensor> tensors = folder.tensors;
+  std::erase_if(tensors, [](const NewTensor& tensor) { return tensor.name == "model.embed_tokens.weight"; });
+  for (NewTensor& tensor : tensors) {
+    if (tensor.name.starts_with("lm_head.")) tensor.name.replace(0, 7, "model.embed_tokens");
+  }
+  nlohmann::json config = nlohmann::json::parse(ConfigOf("gptq_head"));
+  config["tie_word_embeddings"] = true;
+  folder.ReplaceConfig(config.dump());
+  auto tied = folder.Load(tensors);
+  REQUIRE_MESSAGE(tied.has_value(), tied.error().message);
+  CHECK((!tied->embedding.has_order && tied->embedding.dtype == DType::kF32));
+  CHECK(Unpack(tied->embedding) == Unpack(*untied->head));
+}
+
 TEST_CASE("stacked matrices whose columns have different orders become floats") {
   ChangedFolder folder(CaseFolder("gptq_act_order"));
   auto original = folder.Load(folder.tensors);
@@ -223,7 +260,8 @@ TEST_CASE("tensors of quantised weights that are missing, doubled or wrong give 
       const NewTensor& tensor = folder.tensors[i];
       const bool is_chosen = tensor.name.find("layers.0.mlp.down_proj.") != std::string::npos ||
                              tensor.name.find("layers.0.self_attn.q_proj.") != std::string::npos ||
-                             tensor.name.find("experts.1.down_proj.") != std::string::npos;
+                             tensor.name.find("experts.1.down_proj.") != std::string::npos ||
+                             tensor.name.starts_with("lm_head.");
       if (!is_chosen) continue;
       CAPTURE(tensor.name);
       for (const Damage damage : kDamages) {

@@ -105,7 +105,7 @@ TEST_CASE("what is mapped is what was written, for every kind of layer and eleme
   }
 }
 
-TEST_CASE("an order of columns and factors are written and mapped, and an order refused that names no column") {
+TEST_CASE("an order of columns and factors are written and mapped, and refused of embeddings and of other columns") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "packed";
   ModelWeights weights = RandomWeights<TinyFull>(1);
@@ -131,6 +131,12 @@ TEST_CASE("an order of columns and factors are written and mapped, and an order 
     CHECK(SameWeights(*loaded, weights));
     CHECK(testing::FeedForwardOf(*loaded, 0).Of<GatedFeedForward>().down.inputs() == inputs);
   }
+  write({});
+  Matrix& embedding = weights.embedding;
+  embedding = Matrix(embedding.rows, embedding.cols, embedding.dtype, {{}, std::span(factors).first(embedding.cols)});
+  CHECK(WritePackedFile(path, ParametersOf(weights), OriginOf<TinyFull>()));
+  CheckError(LoadWeights<TinyFull>(path), ErrorCode::kDataLoss, "its parameters are not those of the model");
+  embedding = Matrix(embedding.rows, embedding.cols, embedding.dtype);
   order[3] = static_cast<uint32_t>(order.size());
   write({order, factors});
   CheckError(LoadWeights<TinyFull>(path), ErrorCode::kDataLoss, "its parameters are not those of the model");

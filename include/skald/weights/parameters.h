@@ -81,6 +81,7 @@ struct MatrixParameter {
   std::vector<Part> parts;          ///< one below the other
   std::optional<DType> dtype = {};  ///< its packed type, independent of the others; small, and every rank has all of it
   std::vector<Axis> row_axes = {};  ///< where the parts have more axes, or fewer, than each its own
+  bool looked_up = false;           ///< an embedding: its rows are inputs, in the order of its columns
 
   /// Of all parts.
   size_t rows() const;
@@ -147,6 +148,8 @@ class ParameterList {
 
   /// Adds a matrix that is multiplied. `target` must outlive the list; `row_axes` as in MatrixParameter.
   void AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts, std::vector<Axis> row_axes = {});
+  /// Adds an embedding, whose rows are looked up; it may be multiplied too.
+  void AddEmbedding(Matrix& target, Axis cols, std::vector<Part> parts);
   /// Adds a matrix of a type of its own, which every rank has whole.
   void AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts, DType dtype);
   /// Makes room for as many matrices as are here; they are multiplied together, by Operations::BlockMatMul. `count` is

@@ -3,7 +3,7 @@
 import torch
 
 
-def rounded(module, inputs):
+def rounded_inputs(module, inputs):
     """The input of a module, each row of a token rounded to 8 bits, as it multiplies it."""
     from transformers.integrations.bitnet import ActQuant
     return (ActQuant.apply(inputs[0]),)
@@ -12,7 +12,7 @@ def rounded(module, inputs):
 class BitNet:
     """The class autobitlinear; the other one divides by the scale."""
 
-    rounded = staticmethod(rounded)
+    rounded_inputs = staticmethod(rounded_inputs)
 
     def __init__(self, linear_class):
         self.divides = linear_class == "bitlinear"
@@ -32,7 +32,7 @@ class BitNet:
 class OnlineBitNet:
     """Floats, which transformers rounds as it computes."""
 
-    rounded = staticmethod(rounded)
+    rounded_inputs = staticmethod(rounded_inputs)
     config = {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "online",
               "modules_to_not_convert": ["lm_head", "model.layers.0.mlp.down_proj"]}
 

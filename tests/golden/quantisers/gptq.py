@@ -7,11 +7,13 @@ from quantisers.scales import scales_of
 
 
 class Gptq:
-    def __init__(self, bits=4, group=32, symmetric=True, act_order=False, version=1):
+    def __init__(self, bits=4, group=32, symmetric=True, act_order=False, version=1, head=False):
         self.bits, self.group, self.symmetric, self.act_order, self.version = bits, group, symmetric, act_order, version
         self.config = {"quant_method": "gptq", "bits": bits, "group_size": group, "sym": symmetric,
                        "desc_act": act_order, "damp_percent": 0.1, "true_sequential": True, "static_groups": False,
                        "checkpoint_format": "gptq" if version == 1 else "gptq_v2"}
+        if head:
+            self.config["lm_head"] = True
 
     def __call__(self, name, weight):
         from auto_gptq.nn_modules.qlinear.qlinear_cuda_old import QuantLinear

@@ -55,7 +55,7 @@ SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
   const auto vocab = static_cast<size_t>(spec.vocab_size), model = static_cast<size_t>(spec.model_dim);
   ParameterList list;
   list.SetShare(weights.share);
-  list.AddMatrix(weights.embedding, model, {{"embed_tokens.weight", vocab}});
+  list.AddEmbedding(weights.embedding, model, {{"embed_tokens.weight", vocab}});
   if (weights.head) {
     list.AddMatrix(*weights.head, model,
                    {{.name = "lm_head.weight", .rows = vocab, .normed_columns = spec.normed_head}});
@@ -71,7 +71,7 @@ SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
   if (spec.per_layer_dim > 0) {
     const auto width = static_cast<size_t>(spec.per_layer_dim), all = NumLayers(spec) * width;
     const size_t tokens = spec.per_layer_vocab > 0 ? static_cast<size_t>(spec.per_layer_vocab) : vocab;
-    list.AddMatrix(weights.per_layer_embedding, all, {{"embed_tokens_per_layer.weight", tokens}});
+    list.AddEmbedding(weights.per_layer_embedding, all, {{"embed_tokens_per_layer.weight", tokens}});
     list.AddMatrix(weights.per_layer_projection, model, {{"per_layer_model_projection.weight", all}});
     spec.final_norm.ListParameters(weights.per_layer_norm, "per_layer_projection_norm", width, list);
   }

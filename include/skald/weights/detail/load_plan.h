@@ -60,8 +60,7 @@ SKALD_INLINE void LoadPlan::Execute(ExecutorRef executor, const std::function<vo
 }
 
 SKALD_INLINE void LoadPlan::Add(const MatrixParameter& parameter, std::optional<size_t> layer) {
-  // A matrix of no layer may be an embedding, whose rows are looked up.
-  AddRows(parameter, RowsHere(parameter, share_), layer, layer && !parameter.dtype);
+  AddRows(parameter, RowsHere(parameter, share_), layer, !parameter.looked_up && !parameter.dtype);
 }
 
 SKALD_INLINE void LoadPlan::AddRows(const MatrixParameter& parameter, PartitionedRows here, std::optional<size_t> layer,

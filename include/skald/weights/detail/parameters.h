@@ -39,6 +39,10 @@ SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, Axis cols, std::vecto
   Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(row_axes)});
 }
 
+SKALD_INLINE void ParameterList::AddEmbedding(Matrix& target, Axis cols, std::vector<Part> parts) {
+  Add(MatrixParameter{&target, cols, std::move(parts), {}, {}, /*looked_up=*/true});
+}
+
 SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, Axis cols, std::vector<Part> parts, DType dtype) {
   Add(MatrixParameter{&target, cols, std::move(parts), dtype});
 }

@@ -199,7 +199,7 @@ inline Result<DraftHead> LoadEagle(const std::filesystem::path& path, const AnyM
     weights.body.head = ViewOf(model.weights().head ? *model.weights().head : model.weights().embedding);
   }
   if (config.norm_before_projection) norm.ListParameters(parts.read_norm, "input_norm", read, around);
-  if (has_embedding) around.AddMatrix(weights.body.embedding, dim, {{"embed_tokens.weight", vocab}});
+  if (has_embedding) around.AddEmbedding(weights.body.embedding, dim, {{"embed_tokens.weight", vocab}});
   norm.ListParameters(weights.body.final_norm, "norm", dim, around);
   ListBlocks(weights.body, layer);
   if (config.norm_before_residual) norm.ListParameters(parts.hidden_norm, "hidden_norm", dim, layer);

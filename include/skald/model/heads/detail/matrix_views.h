@@ -19,8 +19,8 @@ inline Matrix ViewOf(const Matrix& matrix) {
           matrix.has_order, matrix.has_factors};
 }
 
-// Rows [begin, end), or as many as there are; both are multiples of kLanes. Columns have no ColumnInputs, unless these
-// are all rows.
+// Rows [begin, end), or as many as there are; both are multiples of kLanes. Unless these are all rows, the matrix does
+// not change its inputs: of its own, a head with groups has them as floats.
 inline Matrix RowsOf(const Matrix& matrix, size_t begin, size_t end) {
   if (begin == 0 && end >= matrix.rows) return ViewOf(matrix);
   const size_t rows = std::min(end, matrix.rows) - begin;

@@ -156,9 +156,9 @@ class ParameterMapper {
  private:
   const PackedParameter& Next() { return file_->table().parameters[next_++]; }
 
-  // A matrix or, with no columns, a vector. One that MatMul multiplies by may have ColumnInputs, and inputs with a
-  // scale for each row.
-  bool NextFits(size_t rows, size_t cols, bool is_multiplied = false) {
+  // A matrix or, with no columns, a vector. One of the layers' types that MatMul alone reads may have ColumnInputs, and
+  // inputs with a scale for each row.
+  bool NextFits(size_t rows, size_t cols, bool may_change_inputs = false) {
     if (next_ == file_->table().parameters.size()) return false;
     const PackedParameter& found = Next();
     if (found.rows != rows || found.cols != cols || found.dtype > UINT8_MAX) return false;
@@ -167,13 +167,15 @@ class ParameterMapper {
     const bool is_type = NameOf(dtype) != "unknown" && IsWeightType(dtype);
     const uint64_t row_scale = IsGrouped(dtype) ? PackedParameter::kRowScale : 0;
     const uint64_t may_be = row_scale | PackedParameter::kOrder | PackedParameter::kFactors;
-    if (!is_type || (found.inputs & ~(is_multiplied ? may_be : 0)) != 0) return false;
+    if (!is_type || (found.inputs & ~(may_change_inputs ? may_be : 0)) != 0) return false;
     const size_t of_inputs = Matrix::InputBytes(cols, HasOrder(found), HasFactors(found));
     if (found.range.bytes != Matrix::BytesOf(rows, cols, dtype) + of_inputs) return false;
     return std::ranges::all_of(InputsOf(found).order, [&](uint32_t input) { return input < cols; });
   }
 
-  bool NextFits(const MatrixParameter& parameter) { return NextFits(parameter.rows(), parameter.cols, true); }
+  bool NextFits(const MatrixParameter& parameter) {
+    return NextFits(parameter.rows(), parameter.cols, !parameter.looked_up && !parameter.dtype);
+  }
   bool NextFits(const BlocksParameter& parameter) {
     bool fits = true;
     for (const Part& part : parameter.parts) {
