@@ -90,9 +90,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(status, headers, body, with_body)
         if "replace" in trouble:
             return self.send(status, headers, trouble["replace"](body), with_body)
-        self.send(status, headers, body, with_body, trouble.get("cut_after"), trouble.get("slow"))
+        self.send(status, headers, body, with_body, trouble)
 
-    def send(self, status, headers, body, with_body, cut_after=None, slow=None):
+    def send(self, status, headers, body, with_body, trouble={}):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -100,16 +100,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if not with_body:
             return
+        slow, held = trouble.get("slow"), trouble.get("held", 0)
         try:
+            if held:
+                self.wfile.write(body[:held])
+                trouble["until"].wait(300)
             if slow:
-                for at in range(0, len(body), 4096):
+                for at in range(held, len(body), 4096):
                     self.wfile.write(body[at:at + 4096])
                     time.sleep(slow)
             else:
-                self.wfile.write(body[:cut_after])
+                self.wfile.write(body[held:trouble.get("cut_after")])
         except OSError:
             self.close_connection = True
-        if cut_after is not None:
+        if "cut_after" in trouble:
             self.close_connection = True
 
 
@@ -128,8 +132,8 @@ class Server(http.server.ThreadingHTTPServer):
 
 class Hub:
     """`troubles` are dictionaries: which requests ("in" a path, "method", "server"), and what happens to them: "status",
-    "cut_after" bytes, "slow" seconds for 4 KB, "whole" for a server without ranges, "replace" for other bytes. Each happens
-    once, unless "once" is False."""
+    "cut_after" bytes, "slow" seconds for 4 KB, "held" bytes before an event "until" which nothing follows, "whole" for a
+    server without ranges, "replace" for other bytes. Each happens once, unless "once" is False."""
 
     def __init__(self):
         self.lock = threading.Lock()

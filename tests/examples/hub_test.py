@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -289,14 +290,22 @@ class Breaks(HubCase):
         self.assert_whole()
 
     def test_two_at_once_share_one_download(self):
-        self.hub.troubles = [{"in": WEIGHTS, "server": "other", "slow": 0.0005}]
-        programs = [subprocess.Popen([PROGRAM, "pull", NAME], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                    for _ in range(2)]
-        told = [program.communicate(timeout=TIMEOUT) for program in programs]
-        self.assertEqual([program.returncode for program in programs], [0, 0], told)
-        self.assertEqual(told[0][0], told[1][0])
+        both_are_there = threading.Event()
+        self.hub.troubles = [{"in": WEIGHTS, "server": "other", "held": 10_000, "until": both_are_there}]
+        errors = [self.folder / f"errors {number}" for number in range(2)]
+        programs = []
+        for path in errors:
+            with open(path, "w") as file:
+                programs.append(subprocess.Popen([PROGRAM, "pull", NAME], env=self.env, stdout=subprocess.PIPE, stderr=file, text=True))
+        def waiting():
+            return sum("waiting for another program that downloads model.safetensors" in path.read_text() for path in errors)
+        self.wait_until(waiting)
+        both_are_there.set()
+        told = [program.communicate(timeout=TIMEOUT)[0] for program in programs]
+        self.assertEqual([program.returncode for program in programs], [0, 0], [path.read_text() for path in errors])
+        self.assertEqual(told[0], told[1])
         self.assertEqual(len(self.hub.asked_for("/cdn/")), 1)
-        self.assertEqual(sum("waiting for another program that downloads model.safetensors" in err for _, err in told), 1)
+        self.assertEqual(waiting(), 1)
         self.assert_whole()
 
     def test_full_disks(self):
@@ -311,11 +320,13 @@ class Breaks(HubCase):
         self.addCleanup(subprocess.run, ["umount", disk])
         self.repository.files["tokenizer.model"] = b"t" * 300_000
         self.repository.files[WEIGHTS] = b"w" * 600_000
-        self.hub.troubles = [{"in": WEIGHTS, "server": "other", "slow": 0.01}]
+        is_full = threading.Event()
+        self.hub.troubles = [{"in": WEIGHTS, "server": "other", "held": 20_000, "until": is_full}]
         program = subprocess.Popen([PROGRAM, "pull", NAME], env=self.env | {"HF_HUB_CACHE": str(disk)}, stderr=subprocess.PIPE, text=True)
         incomplete = disk / self.incomplete().relative_to(self.cache)
         self.wait_until(lambda: incomplete.exists() and incomplete.stat().st_size > 10_000)
         (disk / "of another program").write_bytes(b"x" * 500_000)
+        is_full.set()
         _, told = program.communicate(timeout=TIMEOUT)
         self.assertEqual(program.returncode, 1)
         self.assertIn("No space left on device", told)
@@ -400,7 +411,7 @@ class Caches(HubCase):
             self.assertEqual(re.findall(r"https://huggingface.co/([\w.-]+/[\w.-]+)", config)[-1], repository)
 
     def test_progress_is_drawn_on_a_terminal(self):
-        self.hub.troubles = [{"in": WEIGHTS, "server": "other", "slow": 0.0005}]
+        self.hub.troubles = [{"in": WEIGHTS, "server": "other", "slow": 0.002}]
         terminal = Terminal(self, "pull", NAME, env=self.env)
         terminal.wait_for("downloading skald/demo [")
         terminal.wait_for("snapshots")

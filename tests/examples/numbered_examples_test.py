@@ -8,13 +8,12 @@ usage: numbered_examples_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of
 import json
 import pathlib
 import re
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
+
+sys.path.insert(0, "tests/support")
+from running_redis import RunningRedis  # noqa: E402
 
 EXAMPLES = pathlib.Path("examples")
 EXECUTABLES = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -161,32 +160,15 @@ class NumberedExamples(unittest.TestCase):
         self.assertEqual(sorted(rows[0]), [0] * (len(tokens) - 1) + [100])
         self.assertGreater(rows[-1][-1], 50)
 
-    def start_redis(self):
-        """Starts a redis-server that ends with the test, and returns its port."""
-        if not shutil.which("redis-server"):
-            self.skipTest("redis-server is not installed")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = str(free.getsockname()[1])
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        server = subprocess.Popen(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir",
-                                   folder.name], stdout=subprocess.DEVNULL)
-        self.addCleanup(server.wait)
-        self.addCleanup(server.kill)
-        for _ in range(200):
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                return port
-            except ConnectionRefusedError:
-                self.assertIsNone(server.poll(), "redis-server does not start")
-                time.sleep(0.05)
-        self.fail("redis-server does not answer")
-
     def test_redis_server_loop(self):
         name = "09_redis_server_loop"
         if not is_built(name):
             self.skipTest("hiredis is not installed")
-        port = self.start_redis()
+        if not RunningRedis.is_installed:
+            self.skipTest("redis-server is not installed")
+        redis = RunningRedis()
+        self.addCleanup(redis.stop)
+        port = str(redis.port)
         text = self.output(name, "examples/demo_model", port)
         turns = re.findall(r"^Picked up (\d+) tokens of (.+)\n(.*)", text, re.MULTILINE)
         counts = [int(count) for count, _, _ in turns]

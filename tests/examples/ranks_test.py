@@ -22,6 +22,7 @@ from mpi_job import ENVIRONMENT, MPIRUN, can_run, launcher, pid_of_rank  # noqa:
 from skald_program import DEMO, NO_END, PROGRAM, TIMEOUT, skald  # noqa: E402
 
 SMALL = ("-t", "1", "--max-tokens", "24", "--seed", "3")
+PATIENCE = 5  # seconds, in which a rank that can answer does so, however busy the machine is
 
 
 def job(count, *arguments):
@@ -42,7 +43,7 @@ def run_with_models(*models):
 class Writing:
     """A job of some ranks that writes without an end, once the first words have come."""
 
-    def __init__(self, test, *to_mpirun, count=2, patience=1):
+    def __init__(self, test, *to_mpirun, count=2, patience=60):
         writes = ["--max-tokens", "1000000", "--max-context", "1000000", "--logit-bias", NO_END]
         self.process = subprocess.Popen(
             [MPIRUN, *to_mpirun, *job(count, "generate", "--ranks", "--rank-timeout", str(patience), "-t", "1",
@@ -57,7 +58,7 @@ class Writing:
 
     def end(self):
         """The job's stderr. Fails if the job does not end by itself."""
-        return self.process.communicate(timeout=30)[1].decode()
+        return self.process.communicate(timeout=TIMEOUT)[1].decode()
 
 
 @unittest.skipUnless(can_run(PROGRAM), "SKIPPED: there is no mpirun, or the program was built without MPI")
@@ -133,11 +134,11 @@ class RanksTest(unittest.TestCase):
 
     def test_a_rank_that_does_not_answer_is_named(self):
         for lost in (1, 2):
-            writing = Writing(self, count=3, patience=2)
+            writing = Writing(self, count=3, patience=PATIENCE)
             time.sleep(0.2)
             os.kill(writing.pid_of_rank(lost), signal.SIGSTOP)
             errors = writing.end()
-            self.assertRegex(errors, rf"ranks? [^:]*\b{lost}\b[^:]* did not answer within 2000 ms")
+            self.assertRegex(errors, rf"ranks? [^:]*\b{lost}\b[^:]* did not answer within {PATIENCE}000 ms")
 
     def test_a_rank_that_is_killed_ends_the_job(self):
         for number in range(int(os.environ.get("SKALD_KILLS", "2"))):
@@ -153,11 +154,11 @@ class RanksTest(unittest.TestCase):
         self.assertRegex(writing.end(), r"generated \d+ tokens .*; interrupted\]")
 
     def test_a_rank_that_hangs_ends_the_job_with_an_error(self):
-        writing = Writing(self)
+        writing = Writing(self, patience=PATIENCE)
         pid = writing.pid_of_rank(1)
         os.kill(pid, signal.SIGSTOP)
         try:
-            self.assertRegex(writing.end(), r"rank 0 of 2: .*did not answer within 1000 ms")
+            self.assertRegex(writing.end(), rf"rank 0 of 2: .*did not answer within {PATIENCE}000 ms")
         finally:
             try:
                 os.kill(pid, signal.SIGKILL)

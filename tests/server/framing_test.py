@@ -29,7 +29,7 @@ def post(headers, version=b"HTTP/1.1", host=b"Host: localhost\r\n"):
 
 def statuses(data):
     """Sends bytes as they are; returns the status of every answer."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as connection:
         connection.sendall(data)
         answer = b""
         while part := connection.recv(65536):

@@ -2,19 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversations are kept, whatever happens to the server or is in its folder: kept_test.py PROGRAM."""
 
-import http.client
 import json
 import os
 import sys
-import threading
-import time
 import unittest
 
 from running_server import RunningServer, temporary_folder
+from unread_stream import UnreadStream
 
 PROGRAM = sys.argv[1]
 ARGUMENTS = ["--max-context", "1024", "-t", "1"]
-NO_END = {str(i): -100 for i in range(3)}
+# An answer of more than six megabytes, which no buffer holds.
+LONG = ["--max-context", "4096", "-t", "1"], {"max_tokens": 3500, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
 
 
 def say(text, conversation, **fields):
@@ -25,22 +24,14 @@ def say(text, conversation, **fields):
 class Killed(unittest.TestCase):
     def test_what_the_user_said_is_there(self):
         with temporary_folder() as state:
-            server = RunningServer(PROGRAM, *ARGUMENTS, "--state", state)
+            arguments, fields = LONG
+            server = RunningServer(PROGRAM, *arguments, "--state", state)
             name = server.post("/v1/conversations", {})[1]["id"]
             self.assertEqual(server.post("/v1/chat/completions", say("First", name))[0], 200)
-            def ask():
-                try:
-                    server.request("POST", "/v1/chat/completions", say("Second", name, max_tokens=700, logit_bias=NO_END))
-                except (OSError, http.client.HTTPException):
-                    pass  # killed
-            thread = threading.Thread(target=ask)
-            thread.start()
-            deadline = time.monotonic() + 60
-            while "\nskald_requests_running 1\n" not in server.request("GET", "/metrics")[2].decode():
-                self.assertLess(time.monotonic(), deadline)
-            server.kill()
-            thread.join()
-            with RunningServer(PROGRAM, *ARGUMENTS, "--state", state) as again:
+            with UnreadStream(server, say("Second", name, **fields)) as stream:
+                self.assertIn(b" 200 ", stream.begin)
+                server.kill()
+            with RunningServer(PROGRAM, *arguments, "--state", state) as again:
                 messages = again.get(f"/v1/conversations/{name}")[1]["messages"]
                 self.assertEqual([m["role"] for m in messages], ["user", "assistant", "user"])
                 self.assertEqual(messages[2]["content"], "Second")

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A request counts as its prompts times n, for its key and for all: many_prompts_test.py PROGRAM."""
 
-import json
-import socket
 import sys
 import time
 import unittest
 
 from running_server import RunningServer, temporary_folder
+from unread_stream import UnreadStream
 
 PROGRAM = sys.argv[1]
 
@@ -43,20 +42,17 @@ class ManyPrompts(unittest.TestCase):
                 self.assertEqual(status("key-two", 5, 2)[0], 200)
 
     def test_the_queue_is_bounded(self):
-        with RunningServer(PROGRAM, "--users", "1", "--queue", "7") as server:
-            status, answer = server.post("/v1/completions", {"prompt": ["And"] * 3, "n": 3, "max_tokens": 1})
+        with RunningServer(PROGRAM, "--users", "1", "--queue", "15") as server:
+            status, answer = server.post("/v1/completions", {"prompt": ["And"] * 3, "n": 6, "max_tokens": 1})
             self.assertEqual(status, 400, answer)
-            self.assertIn("asks for 9 answers, prompts times n; this server takes 8 at a time", answer["error"]["message"])
-            body = json.dumps({"prompt": ["And"] * 2, "n": 3, "max_tokens": 500, "stream": True, "temperature": 0,
-                               "logit_bias": {}}).encode()
-            with socket.create_connection(("127.0.0.1", server.port)) as connection:
-                connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n" %
-                                   (server.port, len(body)) + body)
-                connection.recv(100)
+            self.assertIn("asks for 18 answers, prompts times n; this server takes 16 at a time", answer["error"]["message"])
+            # Nearly six megabytes, which no buffer holds.
+            body = {"prompt": ["And"] * 2, "n": 7, "max_tokens": 500, "logprobs": 20, "ignore_eos": True}
+            with UnreadStream(server, body, "/v1/completions"):
                 status, found, data = server.request("POST", "/v1/completions", {"prompt": "And", "n": 3, "max_tokens": 1})
                 self.assertEqual((status, found.get("Retry-After")), (429, "1"), data)
             # The counts of a request that was abandoned go with it.
-            wait_for(lambda: server.post("/v1/completions", {"prompt": "And", "n": 8, "max_tokens": 1})[0] == 200)
+            wait_for(lambda: server.post("/v1/completions", {"prompt": "And", "n": 16, "max_tokens": 1})[0] == 200)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 """Several models in one server: lists, loads and unloads in the middle of answers, one limit of memory:
 models_test.py PROGRAM [SECONDS [CLIENTS]]."""
 
+import contextlib
 import json
 import os
 import random
@@ -16,6 +17,7 @@ import unittest
 from running_server import RunningServer, adapters, temporary_folder
 from several_models import DEMO, metric, resident, states, swapped_model, until
 from turns import WORDS, essence
+from unread_stream import LONG_CHAT, UnreadStream
 
 PROGRAM = sys.argv[1]
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 12
@@ -23,8 +25,6 @@ CLIENTS = int(sys.argv[3]) if len(sys.argv) > 3 else 8
 # A model takes about 7.4 MB, and its caches so much.
 ARGUMENTS = ["--max-context", "512", "--cache-bytes", "4MB", "-t", "1"]
 TWO_OF_THEM = "24MB"
-# So that an answer is as long as it may be.
-NO_END = {str(i): -100 for i in range(3)}
 
 
 def setUpModule():
@@ -60,8 +60,14 @@ def chat(model, text="And it came to pass", **fields):
     return {"messages": [{"role": "user", "content": text}], "max_tokens": 8, "temperature": 0, "model": model, **fields}
 
 
-def text_of(events):
-    return "".join(event["choices"][0]["delta"].get("content") or "" for event in events if event != "[DONE]")
+def texts_of(stream):
+    """The text of each of the answers in a stream that was read to its end."""
+    texts = {}
+    lines = stream.decode().split("\n")
+    for event in [json.loads(line[6:]) for line in lines if line.startswith("data: {")]:
+        for choice in event["choices"]:
+            texts[choice["index"]] = texts.get(choice["index"], "") + (choice["delta"].get("content") or "")
+    return texts
 
 
 def new_folder(holder):
@@ -75,6 +81,18 @@ def assert_refused(test, arguments, words):
     run = subprocess.run([PROGRAM, "serve", "--port", "0", *arguments], capture_output=True, text=True, timeout=60)
     test.assertNotEqual(run.returncode, 0)
     test.assertIn(words, run.stderr)
+
+
+@contextlib.contextmanager
+def waiting_request(test, server, model):
+    """A request that waits for its model meanwhile, and then is answered."""
+    statuses = []
+    asker = threading.Thread(target=lambda: statuses.append(server.post("/v1/chat/completions", chat(model))[0]))
+    asker.start()
+    until(lambda: metric(server, "skald_models_waiting") == 1)
+    yield
+    asker.join()
+    test.assertEqual(statuses, [200])
 
 
 class Names(unittest.TestCase):
@@ -170,18 +188,14 @@ class Names(unittest.TestCase):
 
     def test_an_answer_ends_whole_when_its_model_is_unloaded(self):
         server = self.server
-        long = chat("third", max_tokens=300, logit_bias=NO_END)
-        expected = text_of(server.stream("/v1/chat/completions", long))
-        events = []
-        reader = threading.Thread(target=lambda: events.extend(server.stream("/v1/chat/completions", long)))
-        reader.start()
-        until(lambda: metric(server, 'skald_requests_running{model="third"}') > 0)
+        long = {**LONG_CHAT, "model": "third", "seed": 1}
+        expected = texts_of(UnreadStream(server, long).rest())
+        stream = UnreadStream(server, long)
         self.assertEqual(server.post("/models/unload", {"model": "third"})[0], 200)
         self.assertEqual(states(server)["third"], "unloading")
         # A request that asks for it now gets it from a new load.
-        self.assertEqual(server.post("/v1/chat/completions", chat("third"))[0], 200)
-        reader.join()
-        self.assertEqual(text_of(events), expected)
+        with waiting_request(self, server, "third"):
+            self.assertEqual(texts_of(stream.rest()), expected)
         self.assertEqual(metric(server, "skald_model_loads_total"), 2)
 
     def test_the_only_model_can_be_unloaded_too(self):
@@ -212,15 +226,12 @@ class Memory(unittest.TestCase):
 
     def test_answers_are_waited_for(self):
         with RunningServer(PROGRAM, *named("demo", "second"), *ARGUMENTS, "--memory", "14MB") as server:
-            long = chat("demo", max_tokens=300, logit_bias=NO_END)
-            expected = text_of(server.stream("/v1/chat/completions", long))
-            events = []
-            reader = threading.Thread(target=lambda: events.extend(server.stream("/v1/chat/completions", long)))
-            reader.start()
-            until(lambda: metric(server, 'skald_requests_running{model="demo"}') > 0)
-            self.assertEqual(server.post("/v1/chat/completions", chat("second"))[0], 200)
-            reader.join()
-            self.assertEqual(text_of(events), expected)
+            long = {**LONG_CHAT, "model": "demo", "seed": 1}
+            expected = texts_of(UnreadStream(server, long).rest())
+            stream = UnreadStream(server, long)
+            with waiting_request(self, server, "second"):
+                self.assertEqual(states(server)["demo"], "unloading")
+                self.assertEqual(texts_of(stream.rest()), expected)
             self.assertEqual(states(server), {"demo": "unloaded", "second": "loaded"})
 
     def test_one_that_can_never_fit_is_refused_with_the_sizes(self):
@@ -250,18 +261,24 @@ class Folder(unittest.TestCase):
             self.assertEqual(server.get("/health")[0], 200)
 
     def test_a_load_that_failed_is_tried_again(self):
-        place = os.path.join(new_folder(folder), "late")
-        os.makedirs(place)
-        with RunningServer(PROGRAM, *named("demo"), "--model", f"late={place}", *ARGUMENTS) as server:
-            self.assertEqual(server.post("/v1/chat/completions", chat("late"))[0], 503)
-            for name in os.listdir(DEMO):
-                os.symlink(os.path.abspath(os.path.join(DEMO, name)), os.path.join(place, name))
-            # For a moment requests are told what failed, and nothing is tried again for each of them.
-            self.assertEqual(server.post("/v1/chat/completions", chat("late"))[0], 503)
-            self.assertEqual(metric(server, "skald_model_failed_loads_total"), 1)
-            self.assertEqual(server.post("/models/load", {"model": "late"})[0], 200)
-            self.assertEqual(server.post("/v1/chat/completions", chat("late"))[0], 200)
-            self.assertEqual(server.get("/v1/models/late")[1]["status"], {"value": "loaded"})
+        def fails_again():
+            place = os.path.join(new_folder(folder), "late")
+            os.makedirs(place)
+            with RunningServer(PROGRAM, *named("demo"), "--model", f"late={place}", *ARGUMENTS) as server:
+                begun = time.monotonic()
+                self.assertEqual(server.post("/v1/chat/completions", chat("late"))[0], 503)
+                for name in os.listdir(DEMO):
+                    os.symlink(os.path.abspath(os.path.join(DEMO, name)), os.path.join(place, name))
+                # For five seconds requests are told what failed, and nothing is tried again for each of them.
+                status, _ = server.post("/v1/chat/completions", chat("late"))
+                self.assertEqual(status, 503 if time.monotonic() - begun < 5 else status)
+                self.assertEqual(metric(server, "skald_model_failed_loads_total"), 1)
+                self.assertEqual(server.post("/models/load", {"model": "late"})[0], 200)
+                self.assertEqual(server.post("/v1/chat/completions", chat("late"))[0], 200)
+                self.assertEqual(server.get("/v1/models/late")[1]["status"], {"value": "loaded"})
+            return status == 503
+
+        self.assertTrue(any(fails_again() for _ in range(10)))
 
     def test_what_cannot_be_is_refused_at_the_start(self):
         empty = new_folder(folder)

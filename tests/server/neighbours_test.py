@@ -55,7 +55,7 @@ class Quiet:
         self.latencies, self.live, self.megabytes = [], [], 0
 
     def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("localhost", self.server.port, timeout=60)
+        connection = http.client.HTTPConnection("localhost", self.server.port, timeout=300)
         connection.request(method, path, body, {"Authorization": "Bearer quiet-key"})
         answer = connection.getresponse()
         data = answer.read()

@@ -33,7 +33,7 @@ def start(count, *options):
     """A server of so many ranks; of one process without ranks if there is one."""
     if count == 1:
         return RunningServer(PROGRAM, *OPTIONS, *options)
-    return RunningServer(PROGRAM, *OPTIONS, "--ranks", "--rank-timeout", "10", *options,
+    return RunningServer(PROGRAM, *OPTIONS, "--ranks", "--rank-timeout", "60", *options,
                          launcher=launcher(count), env=ENVIRONMENT)
 
 
@@ -68,11 +68,11 @@ class Ranks(unittest.TestCase):
                 rank = rng.randrange(count)
                 killed[count, rank] = killed.get((count, rank), 0) + 1
                 moment = rng.random() * 1.5
+                # Once a rank is gone, so are answers, though rank 0 may live on for a moment.
+                end = time.monotonic() + moment
                 killer = threading.Timer(moment, kill, (server, count, rank))
                 killer.start()
                 try:
-                    # Once a rank is gone, so are answers, though rank 0 may live on for a moment.
-                    end = time.monotonic() + moment
                     while time.monotonic() < end:
                         turns.one(self, server, rng.choice(names))
                         answers += 1
@@ -83,7 +83,7 @@ class Ranks(unittest.TestCase):
                         raise
                 killer.join()
                 try:
-                    server.process.wait(60)
+                    server.process.wait(120)
                 except subprocess.TimeoutExpired:
                     self.fail(f"rank {rank} of {count} was killed, and the job goes on with {ranks_alive(server, count)}")
                 server.kill()
@@ -92,6 +92,15 @@ class Ranks(unittest.TestCase):
                 for name in names:
                     known += turns.one(self, server, name)
                     answers += 1
+            # A server that is killed knows what it wrote before.
+            server.wait_for_metric("skald_store_writes_waiting 0")
+            kill(server, count, 0)
+            server.process.wait(120)
+            server.kill()
+            server = start(1, "--state", state)
+            for name in names:
+                known += turns.one(self, server, name)
+                answers += 1
             server.stop()
             self.assertGreater(known, 0)
             print(f"{KILLS} kills, by ranks and rank: {killed}; {answers} answers equal; {known} tokens of prompts were known")
@@ -129,7 +138,7 @@ class Ranks(unittest.TestCase):
             time.sleep(0.02)
         server.process.send_signal(signal.SIGUSR1)
         client.join()
-        self.assertEqual(server.process.wait(60), 0)  # a second signal would end it at once
+        self.assertEqual(server.process.wait(120), 0)  # a second signal would end it at once
         server.stop()
         self.assertEqual(answers[0][0], 200)
         self.assertEqual(answers[0][1]["usage"]["completion_tokens"], 150)

@@ -3,12 +3,10 @@
 """SIGHUP reads keys and certificate again, and opens the file of traces anew: reload_test.py PROGRAM."""
 
 import http.client
-import json
 import os
 import pty
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -16,11 +14,9 @@ import time
 import unittest
 
 from running_server import RunningServer, temporary_folder
+from unread_stream import ANSWERS, LONG_CHAT, UnreadStream
 
 PROGRAM = sys.argv[1]
-SAMPLES = 16
-# More bytes than the buffers between a server and a client that does not read.
-LONG = {"prompt": "And it", "max_tokens": 400, "n": SAMPLES, "logprobs": 5, "stream": True, "ignore_eos": True}
 
 
 def write(path, text):
@@ -44,42 +40,21 @@ def reload(server, target, outcome="done"):
     wait_for(lambda: sum(line in told for told in server.log) > before, "".join(server.log))
 
 
-class LongAnswer:
-    """A stream that its client does not read yet."""
-
-    def __init__(self, port, key):
-        self.socket = socket.socket()
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.socket.settimeout(120)
-        self.socket.connect(("127.0.0.1", port))
-        body = json.dumps(LONG)
-        self.socket.sendall((f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n"
-                             f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
-        self.begin = self.socket.recv(4096)
-
-    def rest(self):
-        pieces = [self.begin]
-        while piece := self.socket.recv(1 << 16):
-            pieces.append(piece)
-        self.socket.close()
-        return b"".join(pieces)
-
-
 class Keys(unittest.TestCase):
     def test_keys_come_and_go(self):
         with temporary_folder() as folder:
             keys = os.path.join(folder, "keys")
-            write(keys, f"key-one alice max_requests={SAMPLES}\nkey-old carol\n")
+            write(keys, f"key-one alice max_requests={ANSWERS}\nkey-old carol\n")
             with RunningServer(PROGRAM, "--max-context", "512", "--api-keys", keys) as server:
                 def ask(key, path="/v1/completions", body={"prompt": "And", "max_tokens": 1}):
                     return server.request("POST" if body else "GET", path, body, {"Authorization": f"Bearer {key}"})[0]
                 kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
                 kept.request("GET", "/live")
                 kept.getresponse().read()
-                answer = LongAnswer(server.port, "key-one")
+                answer = UnreadStream(server, LONG_CHAT, key="key-one")
                 self.assertIn(b" 200 ", answer.begin)
                 self.assertEqual([ask(key) for key in ("key-one", "key-old", "key-new")], [429, 200, 401])
-                write(keys, f"key-new bob\nkey-one alice max_requests={SAMPLES}\n")
+                write(keys, f"key-new bob\nkey-one alice max_requests={ANSWERS}\n")
                 reload(server, "keys")
                 # The answers of a tenant that stays still count.
                 self.assertEqual([ask(key) for key in ("key-one", "key-old", "key-new")], [429, 401, 200])
@@ -95,7 +70,7 @@ class Keys(unittest.TestCase):
                 self.assertEqual(ask("key-new"), 200)
                 self.assertEqual(sum("the keys of before is kept" in line for line in server.log), 4)
                 told = answer.rest()
-                self.assertEqual(told.count(b'"finish_reason":"length"'), SAMPLES)
+                self.assertEqual(told.count(b'"finish_reason":"length"'), ANSWERS)
                 self.assertIn(b"data: [DONE]", told)
                 kept.request("GET", "/v1/models", headers={"Authorization": "Bearer key-new"})
                 self.assertEqual(kept.getresponse().status, 200)

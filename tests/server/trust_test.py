@@ -11,8 +11,8 @@ import time
 import unittest
 
 import forged_state
-from running_redis import RunningRedis
 from running_server import RunningServer, temporary_folder
+from running_redis import RunningRedis
 
 PROGRAM = sys.argv[1]
 ARGUMENTS = ["--max-context", "2048", "-t", "1"]

@@ -17,7 +17,7 @@ ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_R
 def launcher(count):
     """The command before a program that runs it as so many ranks, and passes on its text as it comes. Open MPI 5 passes
     on whole lines unless told otherwise."""
-    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=60).stdout
+    version = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True, timeout=120).stdout
     open_mpi = re.search(r"Open MPI\) (\d+)", version)
     as_it_comes = ["--output", ":raw"] if open_mpi and int(open_mpi[1]) >= 5 else []
     return [MPIRUN, *as_it_comes, "-n", str(count)]
@@ -28,7 +28,7 @@ def can_run(program):
     if MPIRUN is None:
         return False
     alone = subprocess.run([program, "generate", "--ranks", "--prompt", "x", "--max-tokens", "1"], capture_output=True,
-                           text=True, timeout=60)
+                           text=True, timeout=120)
     return "without MPI" not in alone.stderr
 
 

@@ -2,7 +2,6 @@
 """Models that the tests share. Nothing here needs the network."""
 
 import pathlib
-import socket
 
 import pytest
 
@@ -37,10 +36,3 @@ def workspace():
 @pytest.fixture
 def ids(opened):
     return opened.tokenizer.encode("In the beginning God created", add_special=True)
-
-
-@pytest.fixture
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]

@@ -81,7 +81,7 @@ def test_threads_as_ranks(family, workspace):
     rows = model.forward(skald.Batch().add(cache, [1]).add(fork, [1]), workspace)
     assert np.array_equal(rows[0], rows[1])
     del rows, fork, cache, model
-    follower.join(timeout=30)
+    follower.join(timeout=120)
     assert not follower.is_alive() and not errors
 
 
@@ -115,7 +115,7 @@ else:
     del model
 """
     ended = subprocess.run([mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, "-c", program],
-                           capture_output=True, text=True, timeout=100)
+                           capture_output=True, text=True, timeout=300)
     if "allow-run-as-root" in ended.stderr:
         pytest.skip("needs Open MPI")
     model = skald.load_model(GOLDEN / "llama")

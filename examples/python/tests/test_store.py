@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saved state: bytes, folders, Redis, prompt caches. A loaded conversation goes on with the same bits."""
 
-import shutil
-import subprocess
-import time
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import skald
-from conftest import GOLDEN
+from conftest import GOLDEN, ROOT
+
+sys.path.insert(0, str(ROOT / "tests/support"))
+from running_redis import RunningRedis  # noqa: E402
 
 LAWS = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -65,22 +66,12 @@ def test_stores(tmp_path, tiny, workspace, identity):
         skald.MemoryStore(1 << 24).has("no key")
 
 
-def test_redis(tmp_path, tiny, workspace, identity, free_port):
-    server = shutil.which("redis-server")
-    if server is None or not hasattr(skald, "RedisStore"):
+def test_redis(tiny, workspace, identity):
+    if not RunningRedis.is_installed or not hasattr(skald, "RedisStore"):
         pytest.skip("needs redis-server, and a build with hiredis")
-    process = subprocess.Popen([server, "--port", str(free_port), "--save", "", "--dir", tmp_path], stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(100):
-            try:
-                store = skald.RedisStore(f"redis://127.0.0.1:{free_port}")
-                break
-            except skald.Error:
-                time.sleep(0.05)
+    with RunningRedis() as server:
+        store = skald.RedisStore(f"redis://127.0.0.1:{server.port}")
         keeps_and_finds(store, tiny, workspace, identity)
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def test_conversations_move(opened):

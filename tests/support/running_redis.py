@@ -15,34 +15,42 @@ def free_port():
 
 
 class RunningRedis:
-    """Started on a free port of the loopback interface; ends with the `with` block. Keeps nothing on disk. With `tls`,
-    an ssl.SSLContext of a client, the port speaks TLS alone."""
+    """Started on a port of the loopback interface, a free one unless it is given; ends with the `with` block. Keeps nothing
+    on disk. With `tls`, an ssl.SSLContext of a client, the port speaks TLS alone."""
 
     is_installed = shutil.which("redis-server") is not None
 
-    def __init__(self, *arguments, tls=None):
-        self.port, self.tls = free_port(), tls
-        ports = ["--port", "0", "--tls-port", str(self.port)] if tls else ["--port", str(self.port)]
+    def __init__(self, *arguments, tls=None, port=None):
+        self.tls = tls
+        deadline = time.monotonic() + 60
+        while not self._starts(port or free_port(), arguments):  # another program has taken the port meanwhile
+            if time.monotonic() > deadline:
+                raise RuntimeError("redis-server did not start")
+
+    def _starts(self, port, arguments):
+        self.port = port
+        ports = ["--port", "0", "--tls-port", str(port)] if self.tls else ["--port", str(port)]
         self.process = subprocess.Popen(["redis-server", *ports, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", *arguments],
-                                        stdout=subprocess.DEVNULL)
-        for _ in range(1000):
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return
-            except OSError:
-                time.sleep(0.01)
-        raise RuntimeError("redis-server did not start")
+                                        stdout=subprocess.PIPE)
+        if any(b"eady to accept connections" in line for line in self.process.stdout):
+            return True
+        self.stop()
+        return False
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
         self.process.kill()
         self.process.wait()
+        self.process.stdout.close()
 
     def do(self, *commands):
         """Sends commands, lists of words, over one connection; returns their answers."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as plain:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=120) as plain:
             if not self.tls:
                 return self._talk(plain, commands)
             with self.tls.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
