@@ -254,5 +254,39 @@ TEST_CASE("a rank with a tuned model beside its base is named, whichever matrix 
   CHECK(tuned > 8);
 }
 
+TEST_CASE("a rank that multiplies or rounds the inputs of a matrix otherwise is named, whichever matrix it is") {
+  const SmallModel& small = SmallModels()[0];
+  const TemporaryFolder folder;
+  size_t changed = 0;
+  ModelWeights whole = *RandomWeights(small.spec, 5, DType::kBF16);
+  ModelWeights rounded = *RandomWeights(small.spec, 5, DType::kBF16, 1, {1, 2});
+  const ParameterList list = ParametersOf(whole), of_rank = ParametersOf(rounded);
+  for (size_t i = 0; i < list.parameters().size(); ++i) {
+    CAPTURE(i);
+    const auto* const parameter = std::get_if<MatrixParameter>(&list.parameters()[i].value);
+    if (parameter == nullptr || parameter->looked_up || parameter->dtype) continue;
+    Matrix& matrix = *parameter->target;
+    const std::vector<float> factors(matrix.cols, 2.0f);
+    Matrix plain(matrix.rows, matrix.cols, matrix.dtype);
+    std::memcpy(plain.data.data(), matrix.bytes(), plain.data.size());
+    Matrix with_factors(matrix.rows, matrix.cols, matrix.dtype, {{}, factors});
+    std::memcpy(with_factors.data.data(), matrix.bytes(), plain.data.size());
+    matrix = std::move(with_factors);
+    const auto path = folder.path() / std::to_string(i);
+    REQUIRE(WritePackedFile(path, list, {"changed", Fingerprint(small.spec), DType::kBF16}));
+    matrix = std::move(plain);
+    auto part = LoadWeights(path, small.spec, "changed", {.share = {1, 2}, .packed_check = PackedCheck::kNever});
+    REQUIRE(part);
+    CHECK(Meet(small, std::move(*part)).find("rank 1 has other weights") == 0);
+    const uint64_t as_it_is = internal::FactsOf(rounded).weights;
+    bool& row_scale = std::get<MatrixParameter>(of_rank.parameters()[i].value).target->row_scale;
+    row_scale = true;
+    CHECK(internal::FactsOf(rounded).weights != as_it_is);
+    row_scale = false;
+    ++changed;
+  }
+  CHECK(changed > 4);
+}
+
 }  // namespace ranked_model_test
 }  // namespace skald::testing

@@ -50,6 +50,7 @@ inline RankFacts FactsOf(const ModelWeights& weights) {
       for (const float value : *vector->target) print.Add(value);
     } else if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) {
       print.Add(static_cast<uint64_t>(matrix->target->dtype));
+      print.Add(uint64_t{matrix->target->row_scale});
       const Division* const division = matrix->target->division.get();
       print.Add(division == nullptr ? Xxh64(matrix->target->data) : division->known_by);
     }
