@@ -6,6 +6,7 @@
 #define SKALD_TESTS_SUPPORT_CHECK_HEAD_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -52,6 +53,21 @@ inline std::vector<float> RowsFor(const DraftHead& head, const AnyModel& model, 
     }
   });
   return rows;
+}
+
+// Returns what a head makes of arbitrary tokens and rows of the model, and of arbitrary rows of its own: its layers'
+// inputs, then logits.
+inline std::vector<float> HeadOutputs(const DraftHead& head) {
+  const std::vector<int32_t> tokens = {3, 17, 3, 250};
+  const auto dim = static_cast<size_t>(head.body().spec().model_dim);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  std::vector<float> rows(tokens.size() * head.row_floats()), logits;
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = std::sin(static_cast<float>(i * i));
+  AlignedBuffer<float> inputs;
+  REQUIRE(head.Inputs(tokens, rows, DraftHead::From::kModel, workspace, inputs));
+  REQUIRE(head.Logits(std::span(rows).first(tokens.size() * dim), workspace, logits));
+  logits.insert(logits.begin(), inputs.data(), inputs.data() + tokens.size() * dim);
+  return logits;
 }
 
 // Minus infinity, of tokens that a head does not know, counts as a number.

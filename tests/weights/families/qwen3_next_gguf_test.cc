@@ -254,6 +254,31 @@ TEST_CASE("a block that predicts a further token guesses as recorded") {
   }
 }
 
+TEST_CASE("a block that predicts a further token may have an embedding and an output head of its own") {
+  // Where the model's two are exchanged, and the block has both as they were, it computes the same.
+  const auto outputs = [](bool exchanged) {
+    std::vector<NewGgufTensor> tensors = ConvertedTensors("qwen3_next");
+    for (NewGgufTensor& tensor : ConvertedTensors("qwen3_next", "mtp.safetensors"))
+      tensors.push_back(std::move(tensor));
+    for (size_t i = 0, count = tensors.size(); i < count && exchanged; ++i) {
+      NewGgufTensor own = tensors[i];
+      const bool is_embedding = own.name == "token_embd.weight";
+      if (!is_embedding && own.name != "output.weight") continue;
+      tensors[i].name = is_embedding ? "output.weight" : "token_embd.weight";
+      own.name = is_embedding ? "blk.4.nextn.embed_tokens.weight" : "blk.4.nextn.shared_head_head.weight";
+      tensors.push_back(std::move(own));
+    }
+    const TemporaryFolder of;
+    WriteFile(of.path() / "model.gguf", GgufImage(Metadata("qwen3next", /*predicting=*/1), tensors));
+    const OpenedModel opened = *OpenedModel::Open(of.path() / "model.gguf");
+    const AnyModel model = *LoadAnyModel(opened, {.dtype = DType::kF32});
+    const auto head = LoadPredictionHead(opened, model, {.dtype = DType::kF32});
+    REQUIRE_MESSAGE(head.has_value(), head.error().message);
+    return HeadOutputs(*head);
+  };
+  CHECK(outputs(true) == outputs(false));
+}
+
 TEST_CASE("a rank's part of value heads in another order is that of a packed file of all") {
   const Written file("qwen3_5", "qwen35");
   const ModelSpec spec = DescribeModel(file.path)->spec;

@@ -55,6 +55,9 @@ struct HeadParts {
   /// [the model's width, model_dim], of heads narrower than the model: of a row of their own, which then takes the
   /// place of the model's. Of no rows: there is none, and the two are equally wide.
   Matrix back = {};
+  /// [vocab_size, the model's width], of the tokens whose embeddings are beside hidden states; the model's, or the
+  /// head's own.
+  Matrix embedding = {};
   bool hidden_first = false;               ///< of the two, the hidden state comes before the embedding
   std::optional<Matrix> output = {};       ///< [ids, model_dim], the output head; absent: the model's
   std::vector<int32_t> ids = {};           ///< the tokens that it is for
@@ -63,7 +66,7 @@ struct HeadParts {
 
 /// The parameters of a head. Move-only.
 struct HeadWeights {
-  /// Room for those of a head whose layers and final norm are those of `spec`. The embedding and the output head are
+  /// Room for those of a head whose layers and final norm are those of `spec`. Embeddings and the output head refer to
   /// the model's, which must outlive this. It watches the model's last rows.
   HeadWeights(ModelSpec spec, const AnyModel& model);
 
@@ -131,8 +134,9 @@ std::optional<ModelSpec> PredictionSpec(const ModelSpec& model, uint32_t number)
 }  // namespace internal
 
 /// Loads the head for further tokens in the checkpoint of `model`, which must outlive it. Checkpoints with several have
-/// their first one used. Errors: kNotFound for a checkpoint without one, kUnsupported for a model that ranks compute,
-/// else those of LoadWeights.
+/// their first one used. An embedding and an output head of its own are loaded unless they are copies of the model's,
+/// byte by byte. Errors: kNotFound for a checkpoint without one, kUnsupported for a model that ranks compute, else
+/// those of LoadWeights.
 Result<DraftHead> LoadPredictionHead(const OpenedModel& checkpoint, const AnyModel& model,
                                      const LoadOptions& options = {});
 

@@ -8,7 +8,6 @@
 #include "skald/weights/tensor_finder.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "skald/base/files/path_text.h"
 #include "skald/base/inline.h"
@@ -52,12 +51,7 @@ SKALD_INLINE void TensorFinder::AllowCopy(std::string_view our_name, std::string
   const TensorView* planned = checkpoint_.Find(original);
   if (copy == nullptr || planned == nullptr) return;
   used_.insert(copy->name);
-  const bool both_plain =
-      copy->quantised == nullptr && planned->quantised == nullptr && copy->factors.empty() && planned->factors.empty();
-  const bool same = both_plain && copy->dtype_name == planned->dtype_name &&
-                    std::ranges::equal(copy->shape, planned->shape) && copy->bytes.size() == planned->bytes.size() &&
-                    std::memcmp(copy->bytes.data(), planned->bytes.data(), copy->bytes.size()) == 0;
-  if (!same) {
+  if (!IsCopyOf(*copy, *planned)) {
     Complain(ErrorCode::kInvalidArgument, Concat({name, ": expected none, or a copy of ", original,
                                                   ", because the Config ties the output head to the embedding"}));
   }

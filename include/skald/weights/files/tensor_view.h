@@ -40,6 +40,10 @@ namespace internal {
 /// The factor of a tensor that has one for all, or none.
 float FactorOf(const TensorView& tensor);
 
+/// Whether both tensors have the same type, shape and bytes. Those that several tensors hold, or that have factors, are
+/// not compared, and count as different.
+bool IsCopyOf(const TensorView& tensor, const TensorView& original);
+
 /// Returns the type of parameters with that spelling in files; nothing for any other spelling.
 std::optional<DType> ParameterType(std::string_view dtype);
 

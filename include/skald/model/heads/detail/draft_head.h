@@ -34,6 +34,7 @@
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/heads/detail/head_loader.h"
+#include "skald/model/heads/detail/head_names.h"
 #include "skald/model/heads/detail/matrix_views.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
@@ -46,96 +47,6 @@ namespace skald {
 
 namespace internal {
 
-// How checkpoints name the parameters of a head besides those of its layers.
-struct HeadForm {
-  std::string_view body = {}, layers = {};  // as in TensorNames; empty: the head's layer is one more of the model
-  std::string_view embedding_norm, hidden_norm, projection, final_norm;
-  bool in_layers = true;        // they are within the first layer, the final norm within the last one
-  bool hidden_first = false;    // the projection reads the hidden state before the embedding
-  std::string_view whole = {};  // the beginning of all names of heads; empty: it is that of the layers
-};
-
-constexpr HeadForm QwenHead(std::string_view body) {
-  return {.body = body,
-          .layers = "layers.",
-          .embedding_norm = "pre_fc_norm_embedding",
-          .hidden_norm = "pre_fc_norm_hidden",
-          .projection = "fc",
-          .final_norm = "norm",
-          .in_layers = false,
-          .whole = body};
-}
-
-inline constexpr HeadForm kHeadForms[] = {
-    // DeepSeek-V3, GLM; all families in GGUF files
-    {.embedding_norm = "enorm", .hidden_norm = "hnorm", .projection = "eh_proj", .final_norm = "shared_head.norm"},
-    QwenHead("mtp."),
-    QwenHead("model.mtp."),
-    // Nemotron 3
-    {.body = "mtp.",
-     .layers = "layers.",
-     .embedding_norm = "enorm",
-     .hidden_norm = "hnorm",
-     .projection = "eh_proj",
-     .final_norm = "final_layernorm",
-     .whole = "mtp."},
-    // MiMo
-    {.body = "model.",
-     .layers = "mtp_layers.",
-     .embedding_norm = "token_layernorm",
-     .hidden_norm = "hidden_layernorm",
-     .projection = "input_proj",
-     .final_norm = "final_layernorm",
-     .hidden_first = true,
-     .whole = "model.mtp_"}};
-
-// Within a layer: copies of the model's embedding and output head.
-inline constexpr std::string_view kHeadCopies[] = {"embed_tokens.weight", "shared_head.head.weight",
-                                                   "nextn.embed_tokens.weight", "nextn.shared_head_head.weight"};
-
-// The names that a checkpoint has for its head.
-struct HeadNames {
-  HeadForm form;
-  TensorNames names;
-  uint32_t layer;        // the number of its first layer
-  bool has_norm = true;  // its own final norm; else it is the model's
-};
-
-inline std::optional<HeadNames> FindPredictionHead(const Checkpoint& checkpoint, const ModelSpec& spec) {
-  const TensorNames names = TensorNamesOf(checkpoint);
-  for (const HeadForm& form : kHeadForms) {
-    const bool is_apart = !form.body.empty();
-    const uint32_t first = is_apart ? 0 : static_cast<uint32_t>(NumLayers(spec));
-    HeadNames found = {form, names, first};
-    if (is_apart) found.names.body = form.body, found.names.layers = form.layers, found.names.final_norm = "norm.";
-    const std::optional<size_t> within = form.in_layers ? std::optional<size_t>(found.layer) : std::nullopt;
-    const auto has = [&](std::string_view name) {
-      return checkpoint.Find(found.names.NameOf(Concat({name, ".weight"}), within)) != nullptr;
-    };
-    if (!has(form.projection)) continue;
-    found.has_norm = is_apart || has(form.final_norm);
-    return found;
-  }
-  return std::nullopt;
-}
-
-// Refuses tensors of the head that no part needed: all in its layers, and all outside of layers. Further layers are
-// further heads, which are passed over: this one is asked again instead.
-inline Result<void> CheckAllUsed(const HeadNames& head, const ModelSpec& body,
-                                 std::span<const TensorView* const> left) {
-  std::vector<std::string> layers;
-  for (const Block& block : body.blocks) layers.push_back(head.names.OfLayer(block.number, ""));
-  for (const TensorView* const tensor : left) {
-    const std::string_view name = tensor->name, within = head.names.WithinLayer(name);
-    const auto begins = [name](std::string_view part) { return name.starts_with(part); };
-    const bool is_beside = within.empty() && !head.form.whole.empty() && begins(head.form.whole);
-    if (!is_beside && !std::ranges::any_of(layers, begins)) continue;
-    if (std::ranges::find(kHeadCopies, within) != std::end(kHeadCopies)) continue;
-    return FailUnneeded(*tensor);
-  }
-  return {};
-}
-
 inline ParameterList ParametersOf(HeadWeights& weights, const HeadNames& names) {
   const HeadForm& form = names.form;
   const NormSpec& norm = weights.body.spec.final_norm;
@@ -146,6 +57,9 @@ inline ParameterList ParametersOf(HeadWeights& weights, const HeadNames& names) 
   norm.ListParameters(weights.parts.hidden_norm, form.hidden_norm, model, list);
   list.AddMatrix(weights.parts.projection, 2 * model, {{Concat({form.projection, ".weight"}), model}});
   list.SetLayer(std::nullopt);
+  const auto vocab = static_cast<size_t>(weights.body.spec.vocab_size);
+  if (names.embedding.is_own()) list.AddEmbedding(weights.parts.embedding, model, {{"embed_tokens.weight", vocab}});
+  if (names.output.is_own()) list.AddMatrix(weights.body.head.emplace(), model, {{"lm_head.weight", vocab}});
   if (form.in_layers && names.has_norm) list.SetLayer(weights.body.spec.blocks.back().number);
   norm.ListParameters(weights.body.final_norm, names.has_norm ? form.final_norm : "norm", model, list);
   ListBlocks(weights.body, list);
@@ -192,6 +106,7 @@ SKALD_INLINE HeadWeights::HeadWeights(ModelSpec spec, const AnyModel& model) : b
   if (model.weights().head) body.head = internal::ViewOf(*model.weights().head);
   body.head_bias = model.weights().head_bias;
   parts.watches = {model.spec().blocks.size()};
+  parts.embedding = internal::ViewOf(model.weights().embedding);
 }
 
 SKALD_INLINE DraftHead::DraftHead(const AnyModel& model, HeadWeights weights,
@@ -256,7 +171,7 @@ SKALD_INLINE void DraftHead::FuseHidden(std::span<const int32_t> tokens, std::sp
   of.spec().final_norm.Run(of.weights().final_norm, ops, own, count, normed);
   if (goes_back) ops.MatMul(parts_.back, normed, count, {}, states);
   if (!parts_.hidden_norm.empty()) norm.Run(parts_.hidden_norm, ops, states, count, states);
-  ops.Embed(model_->weights().embedding, tokens, EmbeddingFactor(model_->spec()), embeddings);
+  ops.Embed(parts_.embedding, tokens, EmbeddingFactor(model_->spec()), embeddings);
   if (!parts_.embedding_norm.empty()) norm.Run(parts_.embedding_norm, ops, embeddings, count, embeddings);
   ops.MatMul(parts_.projection, left, count, {}, {inputs, dim});
 }
@@ -341,6 +256,7 @@ SKALD_INLINE Result<DraftHead> LoadPredictionHead(const OpenedModel& opened, con
     }
     const auto packers = WeightPackersOf<AllWeights>();
     SKALD_TRY(internal::CheckLoadOptions(options, packers));
+    if (names->output.is_own()) spec->tied_embeddings = false;
     HeadWeights weights(*std::move(spec), model);
     weights.parts.hidden_first = names->form.hidden_first;
     weights.body.dtype = options.dtype;
