@@ -255,6 +255,10 @@ concept ListsValues = requires {
   T::kValues;
 };
 
+/// The largest of T's codes less the code for zero; for types without a list.
+template <class T>
+inline constexpr int kLargestCode = (1 << T::kCodeBits) - 1 - T::kZero;
+
 /// Returns a stored scale as a number.
 inline float ScaleOf(uint16_t half) { return FromHalf(half); }
 inline float ScaleOf(float scale) { return scale; }

@@ -69,10 +69,6 @@ int8_t NearestValue(float value) {
 template <class T>
 using GroupCodes = float[T::kGroup];
 
-/// The largest of T's codes; for types without a list.
-template <class T>
-inline constexpr int kLargestCode = (1 << T::kCodeBits) - 1 - T::kZero;
-
 /// Writes the codes nearest to (values + minimum) * inverse, for any values.
 template <class T>
 void EncodeGroup(const float* __restrict values, float inverse, float minimum, float* __restrict codes) {

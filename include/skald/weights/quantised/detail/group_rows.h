@@ -141,7 +141,7 @@ class GroupRows : public QuantisedRows {
   // A type, none for floats, and what codes are less by if it has codes of bytes; nothing for the zeros of groups.
   struct Form {
     const GroupFormat* format = nullptr;
-    std::optional<int> origin;
+    std::optional<int> origin = {};
   };
 
   Form FormFor(const Facts& facts) const {
