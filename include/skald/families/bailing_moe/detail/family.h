@@ -27,15 +27,13 @@ inline FamilyRules BailingMoeRules() { return {.implied = ShortFormOf<BailingMoe
 inline MixtureOfExperts ReadBailingExperts(const JsonFields& fields) {
   if (fields.Find("score_function") == nullptr) fields.Missing("score_function");
   fields.Expect("score_function", "sigmoid");
-  MixtureOfExperts experts = DeepSeekV3Experts();
-  const MixtureOfExperts read = ReadExperts(fields, "num_experts", "num_experts_per_tok", "moe_intermediate_size");
-  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
-  experts.groups = fields.Integer("n_group", 1, read.experts, 1);
+  MixtureOfExperts experts =
+      ReadExperts(fields, "num_experts", "num_experts_per_tok", "moe_intermediate_size", DeepSeekV3Experts());
+  experts.groups = fields.Integer("n_group", 1, experts.experts, 1);
   experts.chosen_groups = fields.Integer("topk_group", 1, experts.groups, 1);
-  experts.normalized = read.chosen > 1;
-  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  SetNormalized(experts.chosen > 1, experts);
   experts.weight_scale = static_cast<float>(fields.Positive("routed_scaling_factor"));
-  experts.shared_width = fields.Integer("num_shared_experts", 0, kMaxSharedExperts, 0) * read.width;
+  experts.shared_width = fields.Integer("num_shared_experts", 0, kMaxSharedExperts, 0) * experts.width;
   return experts;
 }
 

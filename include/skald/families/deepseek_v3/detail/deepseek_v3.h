@@ -40,9 +40,7 @@ inline float ReadMscale(const JsonFields& fields, const RopeSpec& rope) {
   return 1.0f;
 }
 
-inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& attention, bool head_is_whole) {
-  fields.Expect("attention_bias", false);
-  fields.Expect("rope_interleave", true);
+inline void ReadLatentSizes(const JsonFields& fields, LatentAttention& attention) {
   attention.heads = fields.Size("num_attention_heads");
   fields.Expect("num_key_value_heads", attention.heads);
   if (fields.Find("q_lora_rank") != nullptr) attention.query_rank = fields.Size("q_lora_rank");
@@ -50,6 +48,12 @@ inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& atten
   attention.rope_dim = fields.Size("qk_rope_head_dim");
   attention.nope_dim = fields.Size("qk_nope_head_dim");
   attention.value_dim = fields.Size("v_head_dim");
+}
+
+inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& attention, bool head_is_whole) {
+  fields.Expect("attention_bias", false);
+  fields.Expect("rope_interleave", true);
+  ReadLatentSizes(fields, attention);
   const int whole = attention.rope_dim + attention.nope_dim;
   ShortForm ropes = {.head_dim = head_is_whole ? whole : attention.rope_dim, .rope = {.base = attention.rope.base}};
   fields.Expect("head_dim", ropes.head_dim);  // newer files say sizes twice
@@ -67,14 +71,12 @@ inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& atten
 inline void ReadDeepSeekV3Experts(const JsonFields& fields, MixtureOfExperts& experts) {
   fields.Expect("scoring_func", experts.sigmoid ? "sigmoid" : "softmax");
   fields.Expect("topk_method", "noaux_tc");
-  const MixtureOfExperts read = ReadExperts(fields, "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size");
-  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
-  experts.groups = fields.Integer("n_group", 1, read.experts, experts.groups);
+  experts = ReadExperts(fields, "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size", experts);
+  experts.groups = fields.Integer("n_group", 1, experts.experts, experts.groups);
   experts.chosen_groups = fields.Integer("topk_group", 1, experts.groups, experts.chosen_groups);
-  experts.normalized = fields.Flag("norm_topk_prob", true);
-  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  SetNormalized(fields.Flag("norm_topk_prob", true), experts);
   experts.weight_scale = static_cast<float>(fields.Positive("routed_scaling_factor", experts.weight_scale));
-  experts.shared_width = fields.Integer("n_shared_experts", 0, kMaxSharedExperts, 1) * read.width;
+  experts.shared_width = fields.Integer("n_shared_experts", 0, kMaxSharedExperts, 1) * experts.width;
 }
 
 // Returns which layers have no experts: the first ones, or those that a list calls "dense".
@@ -124,16 +126,13 @@ inline DescribedModel ReadGlm4MoeLite(const JsonFields& fields) {
 
 // Newer files describe the one head of keys that queries attend to, and under other names the heads that it replaces;
 // older ones only the latter.
-inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFacts& facts,
-                                    LatentAttention& attention) {
-  const bool is_newer = fields.Find("attention.key_length_mla") != nullptr;
+inline void ReadGgufLatentSizes(const JsonFields& fields, bool is_newer, LatentAttention& attention) {
   const char* const key_length = is_newer ? "attention.key_length_mla" : "attention.key_length";
   attention.heads = fields.Size("attention.head_count");
   if (fields.Find("attention.q_lora_rank") != nullptr) attention.query_rank = fields.Size("attention.q_lora_rank");
   attention.latent_dim = fields.Size("attention.kv_lora_rank");
   attention.rope_dim = fields.Size("rope.dimension_count");
   attention.nope_dim = fields.Size(key_length) - attention.rope_dim;
-  fields.Expect("attention.head_count_kv", is_newer ? 1 : attention.heads);
   if (is_newer) {
     fields.Expect("attention.key_length", attention.latent_dim + attention.rope_dim);
     fields.Expect("attention.value_length", attention.latent_dim);
@@ -142,6 +141,13 @@ inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFa
   if (attention.nope_dim <= 0) {
     fields.WrongValue(key_length, attention.nope_dim + attention.rope_dim, "more than rope.dimension_count");
   }
+}
+
+inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFacts& facts,
+                                    LatentAttention& attention) {
+  const bool is_newer = fields.Find("attention.key_length_mla") != nullptr;
+  ReadGgufLatentSizes(fields, is_newer, attention);
+  fields.Expect("attention.head_count_kv", is_newer ? 1 : attention.heads);
   attention.rope = ReadGgufRope(fields, facts, static_cast<size_t>(attention.rope_dim));
   if (attention.rope.scaling != RopeScaling::kYarn) return;
   fields.Expect("rope.scaling.attn_factor", 1.0);
@@ -160,17 +166,15 @@ inline void ReadGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, Mix
   const bool in_groups = fields.Integer("expert_count", 1, kMaxExperts) == 256;
   if (!is_glm && experts.sigmoid && fields.Find("expert_gating_func") == nullptr) fields.Missing("expert_gating_func");
   fields.Expect("expert_gating_func", experts.sigmoid ? kSigmoid : kSoftmax);
-  const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
-  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
+  experts = ReadGgufExpertSizes(fields, experts);
   constexpr const char *kGroups = "expert_group_count", *kChosenGroups = "expert_group_used_count";
-  experts.groups = fields.Integer(kGroups, 1, read.experts, in_groups ? 8 : 1);
+  experts.groups = fields.Integer(kGroups, 1, experts.experts, in_groups ? 8 : 1);
   const bool is_half_said = fields.Find(kGroups) != nullptr && fields.Find(kChosenGroups) == nullptr;
   if (experts.groups > 1 && is_half_said) fields.Missing(kChosenGroups);
   experts.chosen_groups = fields.Integer(kChosenGroups, 1, experts.groups, in_groups ? 4 : 1);
-  experts.normalized = fields.Flag("expert_weights_norm", false);
-  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  SetNormalized(fields.Flag("expert_weights_norm", false), experts);
   experts.weight_scale = static_cast<float>(fields.Positive("expert_weights_scale", 1.0));
-  experts.shared_width = fields.Integer("expert_shared_count", 0, kMaxSharedExperts) * read.width;
+  experts.shared_width = fields.Integer("expert_shared_count", 0, kMaxSharedExperts) * experts.width;
 }
 
 // One architecture for both families, which no value tells apart: of all published models those of GLM alone have a

@@ -33,10 +33,7 @@ inline TextModel ReadDots1(const JsonFields& fields) {
     fields.Unsupported("max_window_layers", first, "num_hidden_layers or more");
   }
   AddDeepSeekV3Experts(fields, /*standard_dense_layers=*/0, a);
-  ChangeExperts(a, [&](MixtureOfExperts& experts) {
-    experts.normalized = fields.Flag("norm_topk_prob", false);
-    if (!experts.normalized) experts.sum_epsilon = 0.0f;
-  });
+  ChangeExperts(a, [&](MixtureOfExperts& experts) { SetNormalized(fields.Flag("norm_topk_prob", false), experts); });
   return a;
 }
 

@@ -169,7 +169,7 @@ inline DescribedModel ReadGemma4Gguf(const JsonFields& fields, const GgufTensorF
   sizes.keys_as_values = facts.value_projections < layers - sizes.shared_layers;
   sizes.per_layer_dim = fields.Integer("embedding_length_per_layer_input", 0, 1 << 16, 0);
   if (fields.Integer("expert_count", 0, kMaxExperts, 0) > 0) {
-    TakeExperts(ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length"), sizes);
+    TakeExperts(ReadGgufExpertSizes(fields), sizes);
   }
   sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
   sizes.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", 0.0f);

@@ -52,8 +52,7 @@ inline DescribedModel ReadGptOss(const JsonFields& fields) {
 }
 
 inline DescribedModel ReadGptOssGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
-  const MixtureOfExperts experts =
-      ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
+  const MixtureOfExperts experts = ReadGgufExpertSizes(fields);
   GptOssSizes sizes = {.model_dim = fields.Size("embedding_length"),
                        .vocab_size = facts.vocab_size,
                        .heads = fields.Size("attention.head_count"),

@@ -69,15 +69,13 @@ inline void ReadKimiLayers(const JsonFields& fields, KimiLinearSizes& sizes) {
 
 inline MixtureOfExperts ReadKimiExperts(const JsonFields& fields) {
   fields.Expect("moe_router_activation_func", "sigmoid");
-  MixtureOfExperts experts = DeepSeekV3Experts();
-  const MixtureOfExperts read = ReadExperts(fields, "num_experts", "num_experts_per_token", "moe_intermediate_size");
-  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
-  experts.groups = fields.Integer("num_expert_group", 1, read.experts, 1);
+  MixtureOfExperts experts =
+      ReadExperts(fields, "num_experts", "num_experts_per_token", "moe_intermediate_size", DeepSeekV3Experts());
+  experts.groups = fields.Integer("num_expert_group", 1, experts.experts, 1);
   experts.chosen_groups = fields.Integer("topk_group", 1, experts.groups, 1);
-  experts.normalized = fields.Flag("moe_renormalize", true);
-  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  SetNormalized(fields.Flag("moe_renormalize", true), experts);
   experts.weight_scale = static_cast<float>(fields.Positive("routed_scaling_factor"));
-  experts.shared_width = fields.Integer("num_shared_experts", 0, kMaxSharedExperts, 1) * read.width;
+  experts.shared_width = fields.Integer("num_shared_experts", 0, kMaxSharedExperts, 1) * experts.width;
   return experts;
 }
 
@@ -91,13 +89,7 @@ inline DescribedModel ReadKimiLinear(const JsonFields& fields) {
   ReadKimiLayers(fields, sizes);
   sizes.dense = ReadDenseLayers(fields, 1);
   LatentAttention& attention = sizes.attention;
-  attention.heads = fields.Size("num_attention_heads");
-  fields.Expect("num_key_value_heads", attention.heads);
-  if (fields.Find("q_lora_rank") != nullptr) attention.query_rank = fields.Size("q_lora_rank");
-  attention.latent_dim = fields.Size("kv_lora_rank");
-  attention.rope_dim = fields.Size("qk_rope_head_dim");
-  attention.nope_dim = fields.Size("qk_nope_head_dim");
-  attention.value_dim = fields.Size("v_head_dim");
+  ReadLatentSizes(fields, attention);
   fields.Expect("qk_head_dim", attention.rope_dim + attention.nope_dim);
   sizes.experts = ReadKimiExperts(fields);
   sizes.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps", double{sizes.norm_epsilon}));
@@ -130,11 +122,9 @@ inline MixtureOfExperts ReadKimiGgufExperts(const JsonFields& fields) {
   if (fields.Find("expert_gating_func") == nullptr) fields.Missing("expert_gating_func");
   fields.Expect("expert_gating_func", kSigmoid);
   fields.Expect("expert_weights_norm", true);
-  MixtureOfExperts experts = DeepSeekV3Experts();
-  const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
-  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
+  MixtureOfExperts experts = ReadGgufExpertSizes(fields, DeepSeekV3Experts());
   experts.weight_scale = static_cast<float>(fields.Positive("expert_weights_scale", 1.0));
-  experts.shared_width = fields.Integer("expert_shared_count", 0, kMaxSharedExperts) * read.width;
+  experts.shared_width = fields.Integer("expert_shared_count", 0, kMaxSharedExperts) * experts.width;
   return experts;
 }
 
@@ -146,18 +136,7 @@ inline DescribedModel ReadKimiLinearGguf(const JsonFields& fields, const GgufTen
   const int layers = static_cast<int>(sizes.attends.size());
   sizes.dense = FirstLayersDense(layers, fields.Integer("leading_dense_block_count", 0, layers, 0));
   LatentAttention& attention = sizes.attention;
-  attention.heads = fields.Size("attention.head_count");
-  if (fields.Find("attention.q_lora_rank") != nullptr) attention.query_rank = fields.Size("attention.q_lora_rank");
-  attention.latent_dim = fields.Size("attention.kv_lora_rank");
-  attention.rope_dim = fields.Size("rope.dimension_count");
-  attention.nope_dim = fields.Size("attention.key_length_mla") - attention.rope_dim;
-  attention.value_dim = fields.Size("attention.value_length_mla");
-  fields.Expect("attention.key_length", attention.latent_dim + attention.rope_dim);
-  fields.Expect("attention.value_length", attention.latent_dim);
-  if (attention.nope_dim <= 0) {
-    fields.WrongValue("attention.key_length_mla", attention.nope_dim + attention.rope_dim,
-                      "more than rope.dimension_count");
-  }
+  ReadGgufLatentSizes(fields, /*is_newer=*/true, attention);
   sizes.delta = {
       .heads = attention.heads, .head_dim = fields.Size("kda.head_dim"), .conv_width = fields.Size("ssm.conv_kernel")};
   sizes.experts = ReadKimiGgufExperts(fields);

@@ -97,12 +97,9 @@ inline DescribedModel ReadLfm2Moe(const JsonFields& fields) {
   Lfm2Sizes sizes = ReadLfm2Sizes(fields);
   sizes.feed_forward_dim = fields.Size("intermediate_size");
   sizes.dense_layers = fields.Integer("num_dense_layers", 0, sizes.layers, 2);
-  const MixtureOfExperts read = ReadExperts(fields, "num_experts", "num_experts_per_tok", "moe_intermediate_size");
-  sizes.experts = Lfm2Experts();
-  sizes.experts.experts = read.experts, sizes.experts.chosen = read.chosen, sizes.experts.width = read.width;
+  sizes.experts = ReadExperts(fields, "num_experts", "num_experts_per_tok", "moe_intermediate_size", Lfm2Experts());
   sizes.experts.selection_bias = fields.Flag("use_expert_bias", true);
-  sizes.experts.normalized = fields.Flag("norm_topk_prob", true);
-  if (!sizes.experts.normalized) sizes.experts.sum_epsilon = 0.0f;
+  SetNormalized(fields.Flag("norm_topk_prob", true), sizes.experts);
   sizes.experts.weight_scale = static_cast<float>(fields.Positive("routed_scaling_factor", 1.0));
   return {Lfm2MoeFamily::kModelType, Lfm2Spec(sizes)};
 }
@@ -156,9 +153,7 @@ inline DescribedModel ReadLfm2MoeGguf(const JsonFields& fields, const GgufTensor
   Lfm2Sizes sizes = ReadLfm2GgufSizes(fields, facts);
   sizes.dense_layers = fields.Integer("leading_dense_block_count", 0, sizes.layers);
   fields.Expect("expert_gating_func", kSigmoid);
-  const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
-  sizes.experts = Lfm2Experts();
-  sizes.experts.experts = read.experts, sizes.experts.chosen = read.chosen, sizes.experts.width = read.width;
+  sizes.experts = ReadGgufExpertSizes(fields, Lfm2Experts());
   return {Lfm2MoeFamily::kModelType, Lfm2Spec(sizes)};
 }
 

@@ -77,13 +77,11 @@ inline Mamba2 ReadNemotronHMamba(const JsonFields& fields) {
 }
 
 inline MixtureOfExperts ReadNemotronHExperts(const JsonFields& fields) {
-  const MixtureOfExperts read = ReadExperts(fields, "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size");
-  MixtureOfExperts experts = NemotronHExperts();
-  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
-  experts.groups = fields.Integer("n_group", 1, read.experts, 1);
+  MixtureOfExperts experts =
+      ReadExperts(fields, "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size", NemotronHExperts());
+  experts.groups = fields.Integer("n_group", 1, experts.experts, 1);
   experts.chosen_groups = fields.Integer("topk_group", 1, experts.groups, 1);
-  experts.normalized = fields.Flag("norm_topk_prob", true);
-  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  SetNormalized(fields.Flag("norm_topk_prob", true), experts);
   experts.weight_scale = static_cast<float>(fields.Positive("routed_scaling_factor", 1.0));
   const int shared = fields.Integer("n_shared_experts", 0, 1, 1);
   if (shared > 0) experts.shared_width = fields.Size("moe_shared_expert_intermediate_size");
@@ -156,12 +154,9 @@ inline DescribedModel ReadNemotronHGguf(const JsonFields& fields, const GgufTens
 }
 
 inline DescribedModel ReadNemotronHMoeGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
-  const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
-  MixtureOfExperts experts = NemotronHExperts();
-  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
+  MixtureOfExperts experts = ReadGgufExpertSizes(fields, NemotronHExperts());
   experts.shared_width = fields.Size("expert_shared_feed_forward_length");
-  experts.normalized = fields.Flag("expert_weights_norm", false);
-  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  SetNormalized(fields.Flag("expert_weights_norm", false), experts);
   experts.weight_scale = static_cast<float>(fields.Positive("expert_weights_scale", 1.0));
   fields.Expect("expert_group_count", 1);  // files do not say how many of several are chosen
   if (fields.Find("moe_latent_size") != nullptr) experts.latent_dim = fields.Size("moe_latent_size");

@@ -134,7 +134,7 @@ inline Qwen3NextSizes ReadQwenGgufSizes(const JsonFields& fields, const GgufTens
 
 // Weights of the chosen experts add up to 1 in all published models, and files say nothing about it.
 inline MixtureOfExperts ReadQwenGgufExperts(const JsonFields& fields) {
-  MixtureOfExperts experts = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
+  MixtureOfExperts experts = ReadGgufExpertSizes(fields);
   experts.shared_width = fields.Size("expert_shared_feed_forward_length");
   experts.shared_gate = true;
   return experts;

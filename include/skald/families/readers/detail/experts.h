@@ -27,10 +27,25 @@ enum class ExpertRule {
 
 inline constexpr int kMaxExperts = 1 << 16;  // beyond every model there is
 
-inline MixtureOfExperts ReadExperts(const JsonFields& fields, const char* count, const char* chosen,
-                                    const char* width) {
-  const int experts = fields.Integer(count, 1, kMaxExperts);
-  return {.experts = experts, .chosen = fields.Integer(chosen, 1, experts), .width = fields.Size(width)};
+// Reads how many experts there are, how many of them compute a row, and their width; `experts` hold what their family
+// takes for granted.
+inline MixtureOfExperts ReadExperts(const JsonFields& fields, const char* count, const char* chosen, const char* width,
+                                    MixtureOfExperts experts = {}) {
+  experts.experts = fields.Integer(count, 1, kMaxExperts);
+  experts.chosen = fields.Integer(chosen, 1, experts.experts);
+  experts.width = fields.Size(width);
+  return experts;
+}
+
+// The same from the metadata of a GGUF file.
+inline MixtureOfExperts ReadGgufExpertSizes(const JsonFields& fields, MixtureOfExperts experts = {}) {
+  return ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length", experts);
+}
+
+// Weights of experts that do not add up to 1 are not divided, so that nothing is added to their sum.
+inline void SetNormalized(bool normalized, MixtureOfExperts& experts) {
+  experts.normalized = normalized;
+  if (!normalized) experts.sum_epsilon = 0.0f;
 }
 
 // Returns the numbers in an array of layers.
