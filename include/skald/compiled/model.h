@@ -6,6 +6,7 @@
 #define SKALD_COMPILED_MODEL_H_
 
 #include "skald/model/detail/any_model.h"
+#include "skald/model/detail/any_model_checks.h"
 #include "skald/model/detail/control_vector.h"
 #include "skald/model/detail/hooks.h"
 #include "skald/model/detail/load.h"
