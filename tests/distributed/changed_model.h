@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "skald/families/readers/detail/change_layers.h"
 #include "skald/layers/kinds/recurrent/gated_delta_net.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -18,15 +19,7 @@ namespace skald::testing {
 template <Layer L, class Change>
 SmallModel ChangedModel(std::string_view name, Change change) {
   SmallModel small = SmallModelNamed(name);
-  for (Block& block : small.spec.blocks) {
-    for (LayerSpec& layer : block.layers) {
-      const L* const found = layer.As<L>();
-      if (found == nullptr) continue;
-      L changed = *found;
-      change(changed);
-      layer = changed;
-    }
-  }
+  internal::ChangeLayers<L>(small.spec, change);
   small.layout = LayoutOf(small.spec);
   return small;
 }
