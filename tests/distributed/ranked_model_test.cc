@@ -182,7 +182,7 @@ TEST_CASE("a rank that computes other bits, and so one whose SIMD target has no 
     const ScopedTarget scoped(without & -without);
     CHECK(internal::ProbeArithmetic() != with);
   }
-  auto ends = CreateThreadRanks(2, std::chrono::seconds(20));
+  auto ends = CreateThreadRanks(2, std::chrono::seconds(60));
   std::vector<Result<void>> met(2);
   const auto meet = [&](size_t rank) {
     const CommunicatorRef end(ends[rank]);
@@ -199,7 +199,7 @@ TEST_CASE("a rank that computes other bits, and so one whose SIMD target has no 
 // The reports of both of two ranks, the first of which has a share of the first small model's weights.
 std::string Meet(const SmallModel& of_follower, ModelWeights weights_of_follower) {
   const SmallModel& small = SmallModels()[0];
-  auto ends = CreateThreadRanks(2, std::chrono::seconds(20));
+  auto ends = CreateThreadRanks(2, std::chrono::seconds(60));
   Result<void> followed;
   std::thread follower([&] {
     const CommunicatorRef end(ends[1]);

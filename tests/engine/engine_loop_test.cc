@@ -62,7 +62,7 @@ struct Served {
 // Reads all that comes; waits at most so long for each event.
 std::vector<int32_t> ReadAll(Inbox& inbox, std::optional<FinishReason>& finish) {
   std::vector<int32_t> tokens;
-  while (const auto event = inbox.Next(seconds(30))) {
+  while (const auto event = inbox.Next(seconds(60))) {
     for (const SampledToken& token : event->tokens) tokens.push_back(token.id);
     if (event->finish) finish = event->finish;
   }
@@ -120,7 +120,7 @@ TEST_CASE("cancelled requests end") {
   request.samples = 3;
   const auto ticket = loop.Submit(request);
   REQUIRE(ticket);
-  REQUIRE(ticket->inbox->Next(seconds(30)));
+  REQUIRE(ticket->inbox->Next(seconds(60)));
   REQUIRE(loop.Cancel(ticket->number));
   std::optional<FinishReason> finish;
   (void)ReadAll(*ticket->inbox, finish);
@@ -140,7 +140,7 @@ TEST_CASE("what a loop was stopped in goes on in another") {
     const auto ticket = loop.Submit(request);
     REQUIRE(ticket);
     for (int i = 0; i < 10; ++i) {
-      const auto event = ticket->inbox->Next(seconds(30));
+      const auto event = ticket->inbox->Next(seconds(60));
       REQUIRE(event);
       for (const SampledToken& token : event->tokens) got.push_back(token.id);
     }

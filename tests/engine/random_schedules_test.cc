@@ -84,7 +84,7 @@ class RandomSchedule {
     MakeRequests();
     has_swap_ = Chance(2);
     MakeEngine();
-    uint32_t idle = 0;
+    uint32_t idle = 0, waited = 0;
     while (submitted_ < watched_.size() || engine_->has_work() || !paused_.empty()) {
       REQUIRE(++idle < 20000);
       if (submitted_ < watched_.size() && (Pick(0, 3) == 0 || !engine_->has_work())) SubmitNext();
@@ -98,7 +98,11 @@ class RandomSchedule {
       const bool may_wait = reader_ != nullptr;  // for what is read beside the engine
       REQUIRE((gets_on || !has_work || may_wait));
       for (Event& event : report->events) Note(event);
-      if (report->rows == 0 && reader_ != nullptr) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      // Longer each time, as the other threads may have to wait for a processor.
+      waited = gets_on ? 0 : waited + 1;
+      if (report->rows == 0 && may_wait) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50 << std::min(waited, 9u)));
+      }
       REQUIRE(pool_->usage().used_bytes <= pool_->usage().limit_bytes);
     }
     for (const auto& [id, index] : ids_) Check(watched_[index]);

@@ -154,7 +154,7 @@ TEST_CASE("services that share a store go on from each other's chats, until one 
   {
     const Service service = Started(Served({.identity = *identity}), options);
     Converse(*service, chat);
-    service->Stop(seconds(10));
+    service->Stop(seconds(60));
   }
   const Service other = Started(Served({.identity = *identity}), options);
   Chat next = chat;
@@ -164,7 +164,7 @@ TEST_CASE("services that share a store go on from each other's chats, until one 
   CHECK_FALSE(other->transcripts().Recall(chat.messages, "").empty());
   Chat relative = Ask("In the beginning");
   other->Forget(chat.messages, std::vector<JsonValue>{relative.messages}, "");
-  other->Stop(seconds(10));  // the store has forgotten it, too
+  other->Stop(seconds(60));  // the store has forgotten it, too
   CHECK(other->transcripts().Recall(chat.messages, "").empty());
 }
 

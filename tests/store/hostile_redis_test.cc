@@ -24,7 +24,7 @@ namespace hostile_redis_test {
 using std::chrono::milliseconds;
 
 RedisOptions At(int port, milliseconds call_timeout = milliseconds(60000)) {
-  return {.port = port, .answer_timeout = milliseconds(10000), .call_timeout = call_timeout};
+  return {.port = port, .answer_timeout = milliseconds(60'000), .call_timeout = call_timeout};
 }
 
 std::string PageTo(const std::string& cursor) {
@@ -44,13 +44,13 @@ TEST_CASE("a scan that goes on for ever ends with the time for a call") {
   Answers pages = {kPong};
   for (int i = 1; i < 500'000; ++i) pages.push_back(PageTo(std::to_string(i)));
   const FakeServer server({pages});
-  const RedisStore store = *RedisStore::Connect(At(server.port, milliseconds(200)));
+  const RedisStore store = *RedisStore::Connect(At(server.port, milliseconds(2000)));
   CheckError(store.List(), ErrorCode::kFailedPrecondition, "SCAN: no complete answer within the time limit of a call");
 }
 
 TEST_CASE("a server that sends a byte now and then ends with the time for a call") {
   const FakeServer server({Answers{kPong, kDrip}});
-  const RedisStore store = *RedisStore::Connect(At(server.port, milliseconds(100)));
+  const RedisStore store = *RedisStore::Connect(At(server.port, milliseconds(2000)));
   CheckError(store.Has({}), ErrorCode::kFailedPrecondition,
              "EXISTS: no complete answer within the time limit of a call");
 }
@@ -75,7 +75,7 @@ struct Pair {
   Pair() {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-    connection = internal::RedisConnection(internal::Socket(ends[0]), "server", milliseconds(1000));
+    connection = internal::RedisConnection(internal::Socket(ends[0]), "server", milliseconds(60'000));
     server = internal::Descriptor(ends[1]);
   }
   void Says(std::string_view text) const { REQUIRE(::write(server.get(), text.data(), text.size()) > 0); }

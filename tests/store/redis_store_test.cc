@@ -44,7 +44,7 @@ ChunkBytes Noise(size_t size) {
   return bytes;
 }
 
-RedisOptions At(int port) { return {.port = port, .answer_timeout = milliseconds(10000)}; }
+RedisOptions At(int port) { return {.port = port, .answer_timeout = milliseconds(60'000)}; }
 
 TEST_CASE("what is put into Redis can be had, listed and dropped") {
   const auto server = RedisServer::Start();
@@ -138,7 +138,7 @@ TEST_CASE("a server that is killed gives clear errors until it is back") {
   });
   const auto wait_for_more = [](const std::atomic<int>& count) {
     const int before = count;
-    for (int i = 0; i < 2000 && count < before + 5; ++i) std::this_thread::sleep_for(milliseconds(5));
+    for (int i = 0; i < 12'000 && count < before + 5; ++i) std::this_thread::sleep_for(milliseconds(5));
     CHECK(count >= before + 5);
   };
   for (int round = 0; round < 3; ++round) {
@@ -269,14 +269,14 @@ TEST_CASE("prompts are shared through Redis") {
 
 TEST_CASE("where there is no server, connecting says so in time") {
   int port = 0;
-  ListenOnLoopback(port);  // and closes again
+  const internal::Descriptor bound = BindToLoopback(port);  // and does not listen
   CheckError(RedisStore::Connect(At(port)), ErrorCode::kFailedPrecondition,
              "Redis server 127.0.0.1:" + std::to_string(port) + ": cannot connect: ");
   const auto begin = std::chrono::steady_clock::now();
   // An address reserved for documentation (RFC 5737).
   CheckError(RedisStore::Connect({.host = "192.0.2.1", .connect_timeout = milliseconds(200)}),
              ErrorCode::kFailedPrecondition, "Redis server 192.0.2.1:6379: ");
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));  // the system would try for two minutes
   CheckError(RedisStore::Connect({.host = ""}), ErrorCode::kFailedPrecondition, "cannot connect");
   CheckError(RedisStore::Connect({.port = 0}), ErrorCode::kInvalidArgument, "port is 0, expected 1 to 65535");
   CheckError(RedisStore::Connect({.port = 65536}), ErrorCode::kInvalidArgument, "port is 65536");
@@ -332,9 +332,9 @@ TEST_CASE("a connection lost in the middle is replaced once for each call, silen
 
   const FakeServer silent({Answers{kPong, ""}, Answers{kPong, ":0\r\n"}});
   RedisOptions options = At(silent.port);
-  options.answer_timeout = milliseconds(50);
+  options.answer_timeout = milliseconds(2000);  // of the answers that come too
   const RedisStore patient = *RedisStore::Connect(options);
-  CheckError(patient.Get(key), ErrorCode::kFailedPrecondition, "GET: silence for 50 ms");
+  CheckError(patient.Get(key), ErrorCode::kFailedPrecondition, "GET: silence for 2000 ms");
   const auto has = patient.Has(key);
   REQUIRE(has);
   CHECK_FALSE(*has);

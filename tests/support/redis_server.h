@@ -36,19 +36,24 @@
 
 namespace skald::testing {
 
-// A socket that listens at a port of the loopback interface; 0 picks a free one.
-inline internal::Descriptor ListenOnLoopback(int& port) {
-  internal::Descriptor listener(::socket(AF_INET, SOCK_STREAM, 0));
+// A socket at a port of the loopback interface, which it keeps from others; 0 picks a free one.
+inline internal::Descriptor BindToLoopback(int& port) {
+  internal::Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<uint16_t>(port));
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
-  REQUIRE(::bind(listener.get(), any, size) == 0);
-  REQUIRE(::listen(listener.get(), 8) == 0);
-  REQUIRE(::getsockname(listener.get(), any, &size) == 0);
+  REQUIRE(::bind(socket.get(), any, size) == 0);
+  REQUIRE(::getsockname(socket.get(), any, &size) == 0);
   port = ntohs(address.sin_port);
+  return socket;
+}
+
+inline internal::Descriptor ListenOnLoopback(int& port) {
+  internal::Descriptor listener = BindToLoopback(port);
+  REQUIRE(::listen(listener.get(), 8) == 0);
   return listener;
 }
 
@@ -60,7 +65,7 @@ class RedisServer {
     for (int attempt = 0; attempt < 5; ++attempt) {
       server->port_ = 0;
       ListenOnLoopback(server->port_);
-      if (server->Restart()) return server;
+      if (server->Launch()) return server;
       if (!server->is_installed_) {
         ++missing_test_data;
         MESSAGE("SKIPPED for want of redis-server");
@@ -88,23 +93,11 @@ class RedisServer {
     process_ = 0;
   }
 
-  // Starts it anew, empty, at the port of before. Returns whether it answers.
+  // Starts it anew, empty, at the port of before, once no other program has that. Returns whether it answers.
   bool Restart() {
-    Kill();
-    const pid_t parent = ::getpid();
-    const std::string port = std::to_string(port_);
-    process_ = ::fork();
-    if (process_ == 0) Become(parent, port);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (std::chrono::steady_clock::now() < deadline) {
-      int status = 0;
-      if (::waitpid(process_, &status, WNOHANG) == process_) {
-        process_ = 0;
-        is_installed_ = !(WIFEXITED(status) && WEXITSTATUS(status) == kNotInstalled);
-        return false;
-      }
-      if (Do({"PING"}) == "PONG") return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (int attempt = 0; attempt < 600; ++attempt) {
+      if (Launch()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     return false;
   }
@@ -133,6 +126,26 @@ class RedisServer {
     std::string folder = (std::filesystem::temp_directory_path() / "skald-redis-XXXXXX").string();
     REQUIRE(::mkdtemp(folder.data()) != nullptr);
     folder_ = folder;
+  }
+
+  bool Launch() {
+    Kill();
+    const pid_t parent = ::getpid();
+    const std::string port = std::to_string(port_);
+    process_ = ::fork();
+    if (process_ == 0) Become(parent, port);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < deadline) {
+      int status = 0;
+      if (::waitpid(process_, &status, WNOHANG) == process_) {
+        process_ = 0;
+        is_installed_ = !(WIFEXITED(status) && WEXITSTATUS(status) == kNotInstalled);
+        return false;
+      }
+      if (Do({"PING"}) == "PONG") return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return false;
   }
 
   // Turns the child process into the server.

@@ -72,7 +72,7 @@ class RunningServer {
 
   // Waits until no answer is being computed.
   async becomesIdle() {
-    for (let tries = 0; tries < 400; ++tries) {
+    for (let tries = 0; tries < 1200; ++tries) {
       if (await this.metric('skald_requests_running') === 0) return;
       await new Promise(resolve => setTimeout(resolve, 50));
     }

@@ -132,7 +132,7 @@ export const kAnyServer = {
     await person.press('This conversation');
     await person.press('Export with what is computed');
     const file = path.join(folder, 'The-song.skald');
-    for (let tries = 0; tries < 50 && !fs.existsSync(file); ++tries) await new Promise(resolve => setTimeout(resolve, 100));
+    for (let tries = 0; tries < 600 && !fs.existsSync(file); ++tries) await new Promise(resolve => setTimeout(resolve, 100));
     const before_ids = await person.page.$$eval('#conversations a', all => all.map(link => link.hash));
     await (await person.page.$('#import-file')).uploadFile(file);
     await person.until(ids => !ids.includes(location.hash), before_ids);
@@ -319,7 +319,7 @@ export const kAnyServer = {
     }
     const read = async name => {
       const file = path.join(folder, name);
-      for (let tries = 0; tries < 50 && !fs.existsSync(file); ++tries) await new Promise(resolve => setTimeout(resolve, 100));
+      for (let tries = 0; tries < 600 && !fs.existsSync(file); ++tries) await new Promise(resolve => setTimeout(resolve, 100));
       return fs.readFileSync(file, 'utf8');
     };
     assert.match(await read('Of-crews.md'), /^# Of crews\n\n## You\n\nOf crews\n\n## Answer\n\n\s*\S/);
