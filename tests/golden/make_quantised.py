@@ -41,11 +41,16 @@ IMAGES = dict(depth=1, hidden_size=16, intermediate_size=20, num_heads=2, num_po
               out_hidden_size=SIZES["hidden_size"], deepstack_visual_indexes=[])  # what no text is read by
 
 FP8 = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"}
+NVFP4, MXFP8 = {"group_size": 16, "bits": 4, "mode": "nvfp4"}, {"group_size": 32, "bits": 8, "mode": "mxfp8"}
+MLX_FLOATS = {"model.layers.0.mlp.gate_proj": NVFP4, "model.layers.0.mlp.up_proj": NVFP4, "lm_head": MXFP8,
+              "model.layers.1.mlp.gate_proj": MXFP8, "model.layers.1.mlp.up_proj": MXFP8,
+              "model.layers.1.mlp.down_proj": {"group_size": 32, "bits": 5}}
 CASES = {
     "fp8_blocks": ("qwen3_moe", lambda: Fp8((24, 40), torch.bfloat16, "weight_scale_inv",
                                             dict(FP8, weight_block_size=[24, 40]))),
     "fp8_matrices": ("llama", lambda: Fp8((0, 0), torch.float32, "weight_scale_inv",
                                           dict(FP8, activation_scheme="static", weight_block_size=None))),
+    "auto_fp8": ("llama", lambda: Fp8((0, 0), torch.float32, "weight_scale", dict(FP8, activation_scheme="static"))),
     "fbgemm_fp8": ("llama", lambda: Fp8((1, 0), torch.float32, "weight_scale",
                                         {"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0})),
     "ct_w4a16": ("qwen3", lambda: CompressedTensors("pack-quantized", num_bits=4, strategy="group", group_size=32)),
@@ -99,9 +104,20 @@ CASES = {
     "modelopt_mxfp4": ("llama", lambda: ModelOptExport("MXFP4_DEFAULT_CFG")),
     "modelopt_w8a8_sq": ("llama", lambda: ModelOptExport("INT8_SMOOTHQUANT_CFG")),
     "modelopt_experts": ("qwen3_moe", lambda: ModelOptExport("NVFP4_DEFAULT_CFG")),
+    "ct_bits": ("qwen2", lambda: MixedTensors([
+        ("self_attn", CompressedTensors("pack-quantized", num_bits=6, strategy="group", group_size=32,
+                                        symmetric=False)),
+        ("down_proj", CompressedTensors("int-quantized", num_bits=4, strategy="group", group_size=32)),
+        ("gate_proj", CompressedTensors("pack-quantized", num_bits=7, strategy="channel", symmetric=False)),
+        ("mlp", CompressedTensors("pack-quantized", num_bits=5, strategy="channel"))])),
+    "auto_round_bits": ("qwen3", lambda: AutoRound("auto_round", {"model.layers.0.mlp.up_proj": 5,
+                                                                  "model.layers.0.mlp.down_proj": 6,
+                                                                  "model.layers.1.mlp.down_proj": 7})),
+    "bnb_storage": ("llama", lambda: BitsAndBytes("nf4", nested=True, storage="bfloat16")),
     "mlx_experts": ("qwen3_moe", lambda: Mlx(4)),
     "mlx_6bit": ("qwen3", lambda: Mlx(6, {"model.layers.1.mlp.up_proj": {"group_size": 64, "bits": 8},
                                           "model.layers.0.mlp.up_proj": False})),
+    "mlx_floats": ("qwen3", lambda: Mlx(4, MLX_FLOATS, "mxfp4")),
 }
 
 

@@ -54,6 +54,7 @@ struct Case {
 // The types that hold the numbers of each. Only kF32 means that no other type does.
 const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
                        {"fp8_matrices", {DType::kF8}},
+                       {"auto_fp8", {DType::kF8}},
                        {"fbgemm_fp8", {DType::kF8}},
                        {"ct_w4a16", {DType::kQ4_0}},
                        {"ct_zeros", {DType::kQ5_0}},
@@ -95,6 +96,10 @@ const Case kCases[] = {{"fp8_blocks", {DType::kF32}},
                        {"modelopt_mxfp4", {DType::kMXFP4}},
                        {"modelopt_w8a8_sq", {DType::kQ8A32}},
                        {"modelopt_experts", {DType::kNVFP4}},
+                       {"ct_bits", {DType::kQ4_0, DType::kQ8_0, DType::kQ8A32}},
+                       {"auto_round_bits", {DType::kQ5_0, DType::kQ8_0, DType::kQ8A32}},
+                       {"bnb_storage", {DType::kNF4}},
+                       {"mlx_floats", {DType::kMXFP4, DType::kNVFP4, DType::kQ8A32, DType::kF32}},
                        {"mlx_experts", {DType::kQ4_1}},
                        {"mlx_4bit", {DType::kQ4_1}},
                        {"mlx_6bit", {DType::kF32, DType::kQ8A32}}};
@@ -303,7 +308,9 @@ TEST_CASE("a description of quantised weights that Skald does not know is refuse
   check("fp8_blocks", "fmt", "e5m2", ErrorCode::kUnsupported, "fmt is \"e5m2\"");
   check("fp8_blocks", "weight_block_size", {128}, ErrorCode::kDataLoss, "weight_block_size must be");
   check("ct_w4a16", "transform_config", {{"a", 1}}, ErrorCode::kUnsupported, "transform_config is an object");
-  check("bnb_nf4", "bnb_4bit_quant_storage", "bfloat16", ErrorCode::kUnsupported, "bnb_4bit_quant_storage is");
+  check("bnb_nf4", "bnb_4bit_quant_storage", "float64", ErrorCode::kUnsupported, "bnb_4bit_quant_storage is");
+  check("awq", "backend", "llm-awq", ErrorCode::kUnsupported, "backend is \"llm-awq\"");
+  check("ct_w4a16", "format", "marlin-24", ErrorCode::kUnsupported, "format is \"marlin-24\"");
   check("auto_round", "packing_format", "auto_round:fp8", ErrorCode::kUnsupported, "packing_format is");
   check("auto_round", "rotation_config", {{"a", 1}}, ErrorCode::kUnsupported, "rotation_config is an object");
 }

@@ -4,10 +4,10 @@ import torch
 
 
 class BitsAndBytes:
-    def __init__(self, kind, nested=False):
-        self.kind, self.nested = kind, nested
+    def __init__(self, kind, nested=False, storage="uint8"):
+        self.kind, self.nested, self.storage = kind, nested, getattr(torch, storage)
         self.config = {"quant_method": "bitsandbytes", "load_in_4bit": kind != "int8", "load_in_8bit": kind == "int8",
-                       "llm_int8_threshold": 6.0, "llm_int8_skip_modules": None, "bnb_4bit_quant_storage": "uint8",
+                       "llm_int8_threshold": 6.0, "llm_int8_skip_modules": None, "bnb_4bit_quant_storage": storage,
                        "bnb_4bit_quant_type": kind if kind != "int8" else "fp4", "bnb_4bit_use_double_quant": nested,
                        "bnb_4bit_compute_dtype": "bfloat16"}
 
@@ -17,9 +17,10 @@ class BitsAndBytes:
             codes, largest, _ = bnb.int8_vectorwise_quant(weight.half())
             tensors = dict(weight=codes, SCB=largest, weight_format=torch.tensor(0, dtype=torch.uint8))
             return tensors, bnb.int8_vectorwise_dequant(codes, largest)
-        codes, state = bnb.quantize_4bit(weight, quant_type=self.kind, compress_statistics=self.nested)
+        codes, state = bnb.quantize_4bit(weight, quant_type=self.kind, compress_statistics=self.nested,
+                                         quant_storage=self.storage)
         packed = {f"weight.{part}": value for part, value in state.as_dict(packed=True).items()}
-        return {"weight": codes, **packed}, self.floats(codes, state)
+        return {"weight": codes, **packed}, self.floats(codes.view(torch.uint8), state)
 
     @staticmethod
     def floats(codes, state):

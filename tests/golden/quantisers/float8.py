@@ -22,7 +22,7 @@ class Fp8:
         stored = scale.reshape(1) if self.block == (0, 0) else scale
         tensors = {"weight": codes, self.part: stored}
         if self.config.get("activation_scheme") == "static":
-            tensors["activation_scale"] = torch.tensor(0.02)
+            tensors["activation_scale" if self.part.endswith("_inv") else "input_scale"] = torch.tensor(0.02)
         return tensors, codes.float() * spread
 
 

@@ -86,10 +86,10 @@ class AutoRound:
         scale, zero = scales_of(weight, 32, bits, False)
         scale = scale.half().float()
         packer = QuantLinear(bits, 32, cols, rows, bias=False)
-        linear = torch.nn.Linear(cols, rows, bias=False)
-        linear.weight.data = weight.clone()
-        packer.device = "cpu"  # a field that the exporter sets
-        packer.pack(linear, scale, zero)
         spread, middle = scale.repeat_interleave(32, 1), zero.repeat_interleave(32, 1)
         codes = (weight / spread + middle).round().clamp(0, 2**bits - 1)
-        return dict(qweight=packer.qweight, qzeros=packer.qzeros, scales=packer.scales), (codes - middle) * spread
+        linear = torch.nn.Linear(cols, rows, bias=False)
+        linear.weight.data = (codes - middle) * spread  # the packer of 5, 6 and 7 bits bounds no codes
+        packer.device = "cpu"  # a field that the exporter sets
+        packer.pack(linear, scale, zero)
+        return dict(qweight=packer.qweight, qzeros=packer.qzeros, scales=packer.scales), linear.weight.data

@@ -23,6 +23,7 @@ struct QuantisedSizes {
   size_t group = 128;        ///< 0: the whole row
   bool has_zeros = false;    ///< kCompressedTensors: zero points are stored
   bool has_choices = false;  ///< columns choose their groups (act-order), which a tensor tells
+  bool are_floats = false;   ///< kMlx: codes are those of MXFP4, NVFP4 or MXFP8
 };
 
 /// The programs whose files are read. Other publishers write in one of these ways.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bitsandbytes' weights. Four bits (nf4, fp4): `weight` (U8) with two codes in a byte, the first in the high half, of
-// the whole matrix without regard to rows; weight.quant_map, the number of each code; weight.absmax, a factor for each
-// block; weight.quant_state.bitsandbytes__*, a JSON object with their sizes. Factors may be codes of eight bits
-// themselves, with their own map and factors, and a number that is added. Eight bits: `weight` (I8), SCB, the number of
-// 127 in each row.
+// bitsandbytes' weights. Four bits (nf4, fp4): `weight` (U8, or other numbers of the same bytes) with two codes in a
+// byte, the first in the high half, of the whole matrix without regard to rows; weight.quant_map, the number of each
+// code; weight.absmax, a factor for each block; weight.quant_state.bitsandbytes__*, a JSON object with their sizes.
+// Factors may be codes of eight bits themselves, with their own map and factors, and a number that is added. Eight
+// bits: `weight` (I8), SCB, the number of 127 in each row.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_BITSANDBYTES_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_BITSANDBYTES_H_
@@ -23,6 +23,7 @@
 #include "skald/base/json/json_tree.h"
 #include "skald/base/numbers/float_codes.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/weights/files/checkpoint.h"
 #include "skald/weights/quantised/detail/float_rows.h"
 #include "skald/weights/quantised/detail/group_rows.h"
 #include "skald/weights/quantised/detail/stored_tensors.h"
@@ -150,7 +151,7 @@ inline std::optional<BitsAndBytes4Rows::Sizes> ReadState(std::string_view text, 
   return sizes;
 }
 
-inline std::unique_ptr<QuantisedRows> BitsAndBytes4Of(const ModuleTensors& module) {
+inline std::unique_ptr<QuantisedRows> BitsAndBytes4Of(const ModuleTensors& module, size_t bytes_of_number) {
   constexpr std::string_view kStates[] = {"nf4", "fp4"};
   const TensorView* state = nullptr;
   std::string_view type;
@@ -170,7 +171,8 @@ inline std::unique_ptr<QuantisedRows> BitsAndBytes4Of(const ModuleTensors& modul
   }
   const uint64_t count = sizes->rows * sizes->cols, blocks = CeilDiv(count, sizes->block);
   BitsAndBytes4Rows::Tensors tensors = {};
-  tensors.codes = module.Require("weight", "U8", {{CeilDiv(count, 2), 1}, {CeilDiv(count, 2)}});
+  const uint64_t numbers = CeilDiv(CeilDiv(count, 2), bytes_of_number);
+  tensors.codes = module.Require("weight", "U8 I8 F16 BF16 F32", {{numbers, 1}, {numbers}});
   tensors.map = module.Require("weight.quant_map", "F32", {{16}});
   tensors.factors = module.Require("weight.absmax", nested ? "U8" : "F32", {{blocks}});
   if (nested) {
@@ -182,9 +184,16 @@ inline std::unique_ptr<QuantisedRows> BitsAndBytes4Of(const ModuleTensors& modul
   return std::make_unique<BitsAndBytes4Rows>(tensors, *sizes);
 }
 
-/// The weight of a module with `weight` of U8 or I8.
+/// Whether a tensor is the weight of a module of four or eight bits.
+inline bool IsBitsAndBytes(const TensorView& tensor, const Checkpoint& stored) {
+  if (!tensor.name.ends_with(".weight")) return false;
+  return tensor.dtype_name == "U8" || tensor.dtype_name == "I8" || stored.Find(Concat({tensor.name, ".absmax"}));
+}
+
+/// The weight of such a module.
 inline std::unique_ptr<QuantisedRows> BitsAndBytesOf(const ModuleTensors& module, const TensorView& weight) {
-  if (weight.dtype_name == "U8") return BitsAndBytes4Of(module);
+  const bool is_of_bytes = weight.dtype_name == "I8" && module.Find("weight.absmax") == nullptr;
+  if (!is_of_bytes) return BitsAndBytes4Of(module, weight.dtype ? SizeOf(*weight.dtype) : 1);
   const TensorView* const codes = module.RequireMatrix("weight", "I8");
   const TensorView* const largest = codes == nullptr ? nullptr : module.Require("SCB", "F32", {{codes->shape[0]}});
   const TensorView* const order = module.Find("weight_format");  // 0: rows

@@ -45,7 +45,7 @@ class WholeNumberRows final : public GroupRows {
     SetGroupsOfColumns(std::move(groups));
     stored_as = Concat({"compressed-tensors, ", std::to_string(bits), " bits"});
     stored_bytes = StoredTensors::BytesOf({tensors.codes, tensors.scales, tensors.zeros});
-    const int least = middle_ == 0 ? -128 : 0;
+    const int least = middle_ == 0 ? -(1 << (bits - 1)) : 0;
     ChooseForm(least, least + (1 << bits) - 1);
   }
 
@@ -72,7 +72,7 @@ class WholeNumberRows final : public GroupRows {
   int ZeroOf(size_t row, size_t group) const {
     const TensorView* const zeros = tensors_.zeros;
     if (zeros == nullptr) return middle_;
-    if (zeros->dtype_name == "I8") {
+    if (zeros->dtype_name == "I8") {  // of bytes, or one for all
       const size_t at = has_one_scale_ ? 0 : row * num_groups() + group;
       return middle_ + std::to_integer<int8_t>(zeros->bytes[at]);
     }
@@ -187,8 +187,7 @@ inline std::optional<QuantisedSizes> ChoiceFor(const Quantisation& quantisation,
   for (const QuantisedSizes& sizes : quantisation.choices) {
     if (sizes.has_zeros && others.zeros == nullptr) continue;
     if (sizes.has_choices != (others.choices != nullptr)) continue;
-    const bool is_bytes = codes.dtype_name == "I8";
-    if (is_bytes ? sizes.bits != 8 : codes.shape[1] != WordsOf(cols, sizes.bits)) continue;
+    if (codes.dtype_name != "I8" && codes.shape[1] != WordsOf(cols, sizes.bits)) continue;
     const std::vector<uint64_t> shape = {rows, sizes.group == 0 ? 1 : CeilDiv(cols, sizes.group)};
     const bool is_one = sizes.group == 0 && std::ranges::all_of(scales.shape, [](uint64_t axis) { return axis == 1; });
     if (is_one || std::ranges::equal(scales.shape, shape)) return sizes;
@@ -210,6 +209,14 @@ inline uint64_t ColumnsOf(const ModuleTensors& module, const TensorView& codes) 
   return 0;
 }
 
+/// Whether signed bytes are numbers of `bits` bits.
+inline bool HasBytesOf(const TensorView& codes, int bits) {
+  return std::ranges::all_of(codes.bytes, [limit = 1 << (bits - 1)](std::byte byte) {
+    const int code = std::to_integer<int8_t>(byte);
+    return code >= -limit && code < limit;
+  });
+}
+
 inline std::unique_ptr<QuantisedRows> WholeNumbersOf(const ModuleTensors& module, std::string_view codes_name,
                                                      const Quantisation& quantisation) {
   const TensorView* const codes = module.RequireMatrix(codes_name, "I8 I32");
@@ -229,8 +236,10 @@ inline std::unique_ptr<QuantisedRows> WholeNumbersOf(const ModuleTensors& module
   const size_t group = sizes->group == 0 ? static_cast<size_t>(cols) : sizes->group;
   const uint64_t groups = CeilDiv(cols, group);
   const std::vector<uint64_t> of_scales(scales->shape.begin(), scales->shape.end());
-  if (zeros != nullptr && codes->dtype_name == "I8") module.Require("weight_zero_point", "I8", {of_scales});
-  if (zeros != nullptr && codes->dtype_name == "I32") {
+  const bool is_one = scales->bytes.size() == SizeOf(*scales->dtype);
+  if (zeros != nullptr && (codes->dtype_name == "I8" || (is_one && zeros->dtype_name == "I8"))) {
+    module.Require("weight_zero_point", "I8", {of_scales});
+  } else if (zeros != nullptr) {
     const std::vector<uint64_t> words = {WordsOf(codes->shape[0], sizes->bits), groups};
     module.Require("weight_zero_point", "I32", {words});
   }
@@ -242,8 +251,10 @@ inline std::unique_ptr<QuantisedRows> WholeNumbersOf(const ModuleTensors& module
     }
   }
   if (!module.all.status()) return nullptr;
-  return std::make_unique<WholeNumberRows>(WholeNumberRows::Tensors{codes, scales, zeros}, cols, group, sizes->bits,
-                                           std::move(of_columns));
+  // Bytes have the numbers of more bits if another group of config.json is meant.
+  const bool are_few = codes->dtype_name != "I8" || HasBytesOf(*codes, sizes->bits);
+  return std::make_unique<WholeNumberRows>(WholeNumberRows::Tensors{codes, scales, zeros}, cols, group,
+                                           are_few ? sizes->bits : 8, std::move(of_columns));
 }
 
 /// The weight of a module with weight_packed, or with `weight` of I8 or FP8. Tensors of activations and of the

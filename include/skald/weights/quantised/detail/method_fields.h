@@ -51,7 +51,8 @@ inline void ReadFp8(const QuantisationFields& fields, Quantisation& quantisation
   if (!fields->Contains("weight_block_size")) SetBlock(fields, "weight_block_size", 128, 128, quantisation);
   ReadBlock(fields, "weight_block_size", quantisation);
   fields.RefuseOthers(
-      "quant_method activation_scheme scale_fmt dequantize modules_to_not_convert modules_to_convert ignored_layers",
+      "quant_method activation_scheme scale_fmt dequantize modules_to_not_convert modules_to_convert ignored_layers "
+      "kv_cache_scheme",
       quantisation.name);
 }
 
@@ -74,8 +75,10 @@ inline void ReadAwq(const QuantisationFields& fields, Quantisation& quantisation
     quantisation.in_rows |= is_gemv;
     quantisation.is_fast |= is_fast;
   }
+  const std::string backend = fields->String("backend", "auto");
+  if (backend == "llm-awq") fields->Unsupported("backend", nlohmann::json(backend), "files that AutoAWQ packs");
   fields.RefuseOthers(
-      "quant_method modules_to_not_convert backend do_fuse fuse_max_seq_len modules_to_fuse exllama_config "
+      "quant_method modules_to_not_convert do_fuse fuse_max_seq_len modules_to_fuse exllama_config "
       "checkpoint_format",
       quantisation.name);
 }
@@ -137,7 +140,7 @@ inline void ReadOtherModules(const QuantisationFields& fields, Quantisation& qua
         if (module.find_first_of("*\\^$+?()[]|") != module.npos) {
           fields->Unsupported("extra_config", nlohmann::json(module), "names of modules");
         }
-        quantisation.others[module] = {ReadBits(other, {2, 3, 4, 8}), group};
+        quantisation.others[module] = {ReadBits(other, {2, 3, 4, 5, 6, 7, 8}), group};
         other.RefuseOthers("sym act_bits act_group_size act_sym act_dynamic act_data_type super_bits super_group_size",
                            quantisation.name);
         other->Expect("data_type", "int");
@@ -154,7 +157,8 @@ inline void ReadAutoRound(const QuantisationFields& fields, Quantisation& quanti
   }
   quantisation.method = is_awq ? QuantisationMethod::kAwq : QuantisationMethod::kGptq;
   quantisation.zeros_less_one = is_gptq;
-  quantisation.sizes = {is_awq ? ReadBits(fields, {4}) : ReadBits(fields, {2, 3, 4, 8}), ReadGroup(fields, 128)};
+  quantisation.sizes = {is_awq ? ReadBits(fields, {4}) : ReadBits(fields, {2, 3, 4, 5, 6, 7, 8}),
+                        ReadGroup(fields, 128)};
   fields->Expect("data_type", "int");
   fields->Expect("act_bits", 16);
   ReadOtherModules(fields, quantisation);
@@ -177,8 +181,10 @@ inline void ReadWeightsOfGroup(const QuantisationFields& weights, Quantisation& 
   if (type == "int") {
     const nlohmann::json* const order = weights->Find("actorder");
     const bool chooses = order != nullptr && (*order == "group" || *order == "dynamic" || *order == true);
+    if (has_blocks)
+      weights->Unsupported("strategy", nlohmann::json(strategy), "tensor, channel and group of whole numbers");
     quantisation.choices.push_back(
-        {ReadBits(weights, {2, 3, 4, 8}, "num_bits"), group, !weights->Flag("symmetric", true), chooses});
+        {ReadBits(weights, {2, 3, 4, 5, 6, 7, 8}, "num_bits"), group, !weights->Flag("symmetric", true), chooses});
   } else if (type != "float") {
     weights->Unsupported("type", nlohmann::json(type), "int and float");
   } else if (ReadBits(weights, {4, 8}, "num_bits") == 8 && has_blocks) {
@@ -194,8 +200,19 @@ inline void ReadWeightsOfGroup(const QuantisationFields& weights, Quantisation& 
   weights.RefuseOthers("symmetric actorder observer observer_kwargs scale_dtype zp_dtype", "compressed-tensors");
 }
 
+inline void CheckFormat(const QuantisationFields& fields) {
+  constexpr std::string_view kKnown =
+      "dense int-quantized float-quantized naive-quantized pack-quantized mixed-precision nvfp4-pack-quantized "
+      "mxfp4-pack-quantized mxfp8-quantized";
+  const std::string format = fields->String("format", "dense");
+  if (!*fields.error() && !IsOneOf(kKnown, format)) {
+    fields->Unsupported("format", nlohmann::json(format), std::string(kKnown));
+  }
+}
+
 inline void ReadCompressedTensors(const QuantisationFields& fields, Quantisation& quantisation) {
   quantisation.method = QuantisationMethod::kCompressedTensors;
+  CheckFormat(fields);
   const nlohmann::json* const groups = fields->Find("config_groups");
   if (groups == nullptr) return fields->Missing("config_groups");
   if (!groups->is_object()) return fields->WrongValue("config_groups", *groups, "an object");
@@ -206,7 +223,8 @@ inline void ReadCompressedTensors(const QuantisationFields& fields, Quantisation
         if (weights != nullptr) {
           ReadWeightsOfGroup(QuantisationFields(*weights, group.NameOf("weights"), group.error()), quantisation);
         }
-        group.RefuseOthers("targets input_activations output_activations format", quantisation.name);
+        CheckFormat(group);
+        group.RefuseOthers("targets input_activations output_activations", quantisation.name);
       });
   const auto is_empty = [&](const char* name) {
     const nlohmann::json* const value = fields->Find(name);
@@ -217,13 +235,17 @@ inline void ReadCompressedTensors(const QuantisationFields& fields, Quantisation
   is_empty("sparsity_config");
   is_empty("transform_config");
   fields.RefuseOthers(
-      "quant_method format global_compression_ratio ignore kv_cache_scheme quantization_status version run_compressed",
+      "quant_method global_compression_ratio ignore kv_cache_scheme quantization_status version run_compressed",
       quantisation.name);
 }
 
 inline void ReadBitsAndBytes(const QuantisationFields& fields, Quantisation& quantisation) {
   quantisation.method = QuantisationMethod::kBitsAndBytes;
-  fields->Expect("bnb_4bit_quant_storage", "uint8");
+  const std::string storage = fields->String("bnb_4bit_quant_storage", "uint8");
+  if (!IsOneOf("uint8 int8 float16 bfloat16 float32", storage)) {
+    fields->Unsupported("bnb_4bit_quant_storage", nlohmann::json(storage),
+                        "uint8, int8, float16, bfloat16 and float32");
+  }
   fields->Expect("llm_int8_has_fp16_weight", false);
   fields.RefuseOthers(
       "quant_method load_in_4bit load_in_8bit _load_in_4bit _load_in_8bit bnb_4bit_compute_dtype bnb_4bit_quant_type "
@@ -285,9 +307,24 @@ inline void ReadModelOpt(const QuantisationFields& fields, Quantisation& quantis
 }
 
 inline QuantisedSizes ReadMlxSizes(const QuantisationFields& fields) {
-  const int bits = ReadBits(fields, {2, 3, 4, 6, 8});
-  fields->Expect("mode", "affine");
-  return {bits, static_cast<size_t>(fields->Integer("group_size", 1, 1 << 20))};
+  struct Mode {
+    std::string_view name;
+    int bits, group;
+  };
+  static constexpr Mode kFloats[] = {{"mxfp4", 4, 32}, {"nvfp4", 4, 16}, {"mxfp8", 8, 32}};
+  const std::string name = fields->String("mode", "affine");
+  const int group = fields->Integer("group_size", 1, 1 << 20);
+  QuantisedSizes sizes = {.bits = 8, .group = static_cast<size_t>(group)};
+  for (const Mode& mode : kFloats) {
+    if (mode.name != name) continue;
+    sizes.bits = ReadBits(fields, {mode.bits});
+    if (group != mode.group) fields->Unsupported("group_size", nlohmann::json(group), std::to_string(mode.group));
+    sizes.are_floats = true;
+    return sizes;
+  }
+  if (name != "affine") fields->Unsupported("mode", nlohmann::json(name), "affine, mxfp4, nvfp4 and mxfp8");
+  sizes.bits = ReadBits(fields, {2, 3, 4, 5, 6, 8});
+  return sizes;
 }
 
 // Members that are objects are modules; those that are false are modules that are not quantised.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MLX's quantised weights: weight [rows, cols * bits / 32], words of codes from the lowest bits on; scales and biases
-// [rows, groups]: weight = scale * code + bias. Those of experts are stacked: each tensor has an axis of them before.
+// [rows, groups]: weight = scale * code + bias. In the modes mxfp4, nvfp4 and mxfp8 codes are floats, and scales (U8)
+// exponents or, of nvfp4, floats of eight bits, without biases. Those of experts are stacked: each tensor has an axis
+// of them before.
 
 #ifndef SKALD_WEIGHTS_QUANTISED_DETAIL_MLX_H_
 #define SKALD_WEIGHTS_QUANTISED_DETAIL_MLX_H_
@@ -12,9 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "skald/base/text/message.h"
+#include "skald/weights/files/tensor_view.h"
+#include "skald/weights/quantised/detail/compressed_tensors.h"
+#include "skald/weights/quantised/detail/fp8.h"
 #include "skald/weights/quantised/detail/group_rows.h"
 #include "skald/weights/quantised/detail/stored_tensors.h"
 #include "skald/weights/quantised/quantisation.h"
+#include "skald/weights/types/quantised_rows.h"
 
 namespace skald::internal {
 
@@ -52,7 +59,37 @@ class MlxRows final : public GroupRows {
   int bits_;
 };
 
-/// The weight of a module with scales and biases.
+/// Floats: their words are the bytes that other methods have.
+class MlxFloatRows final : public QuantisedRows {
+ public:
+  MlxFloatRows(const TensorView& words, const TensorView& scales, uint64_t cols, const QuantisedSizes& sizes)
+      : QuantisedRows(words.bytes.size() / 4 / words.shape.back(), cols),
+        shape_of_codes_{shape[0], words.shape.back() * 4},
+        shape_of_scales_{shape[0], cols / sizes.group},
+        codes_(words),
+        scales_(scales) {
+    codes_.shape = shape_of_codes_, scales_.shape = shape_of_scales_;
+    if (sizes.bits == 8) {
+      rows_ = std::make_unique<Fp8Rows>(codes_, scales_, Fp8Rows::Blocks{shape[0], 1, sizes.group});
+    } else if (sizes.group == Mxfp4Rows::kGroup) {
+      rows_ = std::make_unique<Mxfp4Rows>(codes_, scales_);
+    } else {
+      scales_.dtype_name = "F8_E4M3";
+      rows_ = std::make_unique<Nvfp4Rows>(codes_, scales_, /*factor=*/1.0f, /*divides=*/false);
+    }
+    stored_as = Concat({"MLX, ", rows_->stored_as}), stored_bytes = rows_->stored_bytes;
+    format = rows_->format, dtype = rows_->dtype;
+  }
+
+  void Write(size_t first, size_t count, std::byte* to) const override { rows_->Write(first, count, to); }
+
+ private:
+  uint64_t shape_of_codes_[2], shape_of_scales_[2];
+  TensorView codes_, scales_;
+  std::unique_ptr<const QuantisedRows> rows_;
+};
+
+/// The weight of a module with scales and, unless its codes are floats, biases.
 inline std::unique_ptr<QuantisedRows> MlxOf(const ModuleTensors& module, const Quantisation& quantisation) {
   const QuantisedSizes sizes = quantisation.Of(module.module);
   const TensorView* const found = module.Find("weight");
@@ -69,6 +106,10 @@ inline std::unique_ptr<QuantisedRows> MlxOf(const ModuleTensors& module, const Q
   }
   std::vector<uint64_t> shape(codes->shape.begin(), codes->shape.end());
   shape.back() = cols / sizes.group;
+  if (sizes.are_floats) {
+    const TensorView* const scales = module.Require("scales", "U8", {shape});
+    return scales == nullptr ? nullptr : std::make_unique<MlxFloatRows>(*codes, *scales, cols, sizes);
+  }
   const TensorView* const scales = module.Require("scales", kFloatTypes, {shape});
   const TensorView* const biases = module.Require("biases", kFloatTypes, {shape});
   if (scales == nullptr || biases == nullptr) return nullptr;

@@ -29,7 +29,7 @@ namespace skald {
 
 namespace internal {
 
-inline bool IsCodes(const TensorView& tensor, const Quantisation& quantisation) {
+inline bool IsCodes(const TensorView& tensor, const Quantisation& quantisation, const Checkpoint& stored) {
   const auto is = [&](std::string_view ending, std::initializer_list<std::string_view> types) {
     return tensor.name.ends_with(ending) &&
            (types.size() == 0 || std::ranges::find(types, tensor.dtype_name) != types.end());
@@ -45,7 +45,7 @@ inline bool IsCodes(const TensorView& tensor, const Quantisation& quantisation) 
     case QuantisationMethod::kGptq:
       return is(".qweight", {});
     case QuantisationMethod::kBitsAndBytes:
-      return is(".weight", {"U8", "I8"});
+      return IsBitsAndBytes(tensor, stored);
     case QuantisationMethod::kBitNet:
       return quantisation.is_online ? IsOnlineBitNet(tensor, quantisation) : is(".weight", {"U8"});
     case QuantisationMethod::kMlx:
@@ -62,7 +62,10 @@ inline std::unique_ptr<QuantisedRows> RowsOf(const ModuleTensors& module, const 
       module.Find("input_scale");
       const std::string_view part = codes.name.substr(module.module.size() + 1);
       if (part != "weight") return Fp8ExpertsOf(module, part, quantisation);
-      return Fp8Of(module, quantisation.name == "fp8" ? "weight_scale_inv" : "weight_scale", quantisation);
+      if (quantisation.name != "fp8") return Fp8Of(module, "weight_scale", quantisation);
+      const bool is_whole = module.Find("weight_scale") != nullptr;  // AutoFP8's, whatever block is the usual one
+      return is_whole ? Fp8Of(module, "weight_scale", {.method = quantisation.method, .name = quantisation.name})
+                      : Fp8Of(module, "weight_scale_inv", quantisation);
     }
     case QuantisationMethod::kCompressedTensors:
       return CompressedOf(module, codes, quantisation);
@@ -100,7 +103,7 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> WithQuantised(Checkpoint 
   internal::StoredTensors tensors(all->stored);
   std::vector<TensorView> plain;
   for (const TensorView& codes : tensors.all()) {
-    if (!internal::IsCodes(codes, quantisation)) continue;
+    if (!internal::IsCodes(codes, quantisation, all->stored)) continue;
     const internal::ModuleTensors module = {tensors, std::string(codes.name.substr(0, codes.name.rfind('.')))};
     std::unique_ptr<QuantisedRows> rows = internal::RowsOf(module, codes, quantisation);
     SKALD_TRY(tensors.status());
@@ -116,8 +119,9 @@ SKALD_INLINE Result<std::shared_ptr<const Checkpoint>> WithQuantised(Checkpoint 
   for (const TensorView& tensor : tensors.all()) {
     // How the original rounds its cache.
     const auto ends = [&](std::string_view ending) { return tensor.name.ends_with(ending); };
-    const bool is_of_cache = ends("_attn.k_scale") || ends("_attn.v_scale") || ends("k_proj.k_scale") ||
-                             ends("v_proj.v_scale") || ends("k_proj.k_bias") || ends("v_proj.v_bias");
+    const bool is_of_cache = ends("_attn.k_scale") || ends("_attn.v_scale") || ends("_attn.kv_scale") ||
+                             ends("k_proj.k_scale") || ends("v_proj.v_scale") || ends("k_proj.k_bias") ||
+                             ends("v_proj.v_bias");
     if (!tensors.IsPart(tensor) && !is_of_cache) plain.push_back(tensor);
   }
   all->plain = Checkpoint(all->stored.path(), std::move(plain));
