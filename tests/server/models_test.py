@@ -230,7 +230,7 @@ class Memory(unittest.TestCase):
             expected = texts_of(UnreadStream(server, long).rest())
             stream = UnreadStream(server, long)
             with waiting_request(self, server, "second"):
-                self.assertEqual(states(server)["demo"], "unloading")
+                until(lambda: states(server)["demo"] == "unloading")
                 self.assertEqual(texts_of(stream.rest()), expected)
             self.assertEqual(states(server), {"demo": "unloaded", "second": "loaded"})
 

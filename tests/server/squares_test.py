@@ -21,7 +21,7 @@ CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 1}
 def setUpModule():
     global server, folder
     folder = temporary_folder()
-    demo = __file__.rsplit("/tests/", 1)[0] + "/examples/demo_model"
+    demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "demo_model")
     server = RunningServer(PROGRAM, "--model", tool_model(demo, folder.name))
 
 
