@@ -237,6 +237,25 @@ TEST_CASE("an output head has an order of columns, an embedding that is the head
   CHECK(Unpack(tied->embedding) == Unpack(*untied->head));
 }
 
+TEST_CASE("AutoRound's older folders tell by the name of a kernel how they are packed") {
+  const std::pair<const char*, const char*> kKernels[] = {{"auto_round", "auto_round:exllamav2"},
+                                                          {"auto_round", "auto_round:tritonv2"},
+                                                          {"auto_round_gptq", "auto_round:gptq:exllamav2"},
+                                                          {"auto_round_awq", "auto_round:awq"}};
+  for (const auto& [name, kernel] : kKernels) {
+    CAPTURE(kernel);
+    ChangedFolder folder(CaseFolder(name));
+    const auto original = folder.Load(folder.tensors);
+    nlohmann::json config = nlohmann::json::parse(ConfigOf(name));
+    config["quantization_config"].erase("packing_format");
+    config["quantization_config"]["backend"] = kernel;
+    folder.ReplaceConfig(config.dump());
+    const auto older = folder.Load(folder.tensors);
+    REQUIRE((original && older));
+    CHECK(SameWeights(*older, *original));
+  }
+}
+
 TEST_CASE("stacked matrices whose columns have different orders become floats") {
   ChangedFolder folder(CaseFolder("gptq_act_order"));
   auto original = folder.Load(folder.tensors);

@@ -147,8 +147,15 @@ inline void ReadOtherModules(const QuantisationFields& fields, Quantisation& qua
       });
 }
 
+// AutoRound 0.3 and 0.4 tell their packing by a kernel. Only with GPTQ in its name are zero points stored less one.
+inline std::string_view AutoRoundPacking(const std::string& kernel) {
+  const auto has = [&](const char* part) { return kernel.find(part) != kernel.npos; };
+  if (has("awq")) return "auto_round:auto_awq";
+  return !has("gptq") && (has("exllamav2") || has("triton")) ? "auto_round" : "auto_round:auto_gptq";
+}
+
 inline void ReadAutoRound(const QuantisationFields& fields, Quantisation& quantisation) {
-  const std::string packing = fields->String("packing_format", "auto_round:auto_gptq");
+  const std::string packing = fields->String("packing_format", AutoRoundPacking(fields->String("backend", "auto")));
   const bool is_awq = packing == "auto_round:auto_awq" || packing == "auto_round:awq";
   const bool is_gptq = packing == "auto_round:auto_gptq" || packing == "auto_round:gptq";
   if (!is_awq && !is_gptq && packing != "auto_round" && packing != "auto_round:gptqmodel") {
@@ -165,7 +172,7 @@ inline void ReadAutoRound(const QuantisationFields& fields, Quantisation& quanti
   fields.RefuseOthers(
       "quant_method sym autoround_version block_name_to_quantize quant_block_list to_quant_block_names iters nsamples "
       "seqlen lr minmax_lr batch_size gradient_accumulate_steps enable_quanted_input enable_minmax_tuning "
-      "enable_norm_bias_tuning low_gpu_mem_usage low_cpu_mem_usage scale_dtype amp amp_dtype backend dataset "
+      "enable_norm_bias_tuning low_gpu_mem_usage low_cpu_mem_usage scale_dtype amp amp_dtype dataset "
       "act_dynamic "
       "act_group_size act_sym act_data_type super_bits super_group_size static_kv_dtype quant_lm_head sampler seed "
       "modules_to_not_convert supported_types not_use_best_mse dynamic_max_gap lr_scheduler momentum",
