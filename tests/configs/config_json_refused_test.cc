@@ -133,6 +133,29 @@ TEST_CASE("what Skald would compute wrongly is refused") {
   CheckRefused({
       {Changed("use_bidirectional_attention", true), ErrorCode::kUnsupported, "use_bidirectional_attention is true"},
       {Changed("hidden_activation", "relu2"), ErrorCode::kUnsupported, "hidden_activation is \"relu2\""},
+      {With(JsonOf<Gemma3_1B>(), {{"attn_logit_softcapping", 50.0}}).dump(), ErrorCode::kUnsupported,
+       "attn_logit_softcapping is 50.0; Skald supports only null"},
+  });
+}
+
+TEST_CASE("two fields that say different things, of which programs take one or the other, are refused") {
+  json half_sliding = JsonOf<Mistral_7B_V0_1>();
+  half_sliding["layer_types"][0] = "full_attention";
+  CheckRefused({
+      {With(JsonOf<Gemma_2B>(), {{"hidden_act", "silu"}, {"hidden_activation", "gelu_pytorch_tanh"}}).dump(),
+       ErrorCode::kUnsupported, "hidden_act is \"silu\"; Skald supports only \"gelu_pytorch_tanh\""},
+      {half_sliding.dump(), ErrorCode::kUnsupported,
+       "layer_types is an array of 32; Skald supports only layers of one"},
+      {With(JsonOf<Llama3_2_1B>(), {{"layer_types", json(16, "sliding_attention")}, {"sliding_window", 8}}).dump(),
+       ErrorCode::kUnsupported, "layer_types is an array of 16; Skald supports only layers of one type"},
+      {With(JsonOf<Qwen3_30B_A3B>(),
+            {{"layer_types", nullptr}, {"use_sliding_window", true}, {"sliding_window", 8}, {"max_window_layers", 47}})
+           .dump(),
+       ErrorCode::kUnsupported, "use_sliding_window is true; Skald supports only false, unless all layers"},
+      {With(JsonOf<Phi4_Mini>(),
+            {{"max_position_embeddings", 131072}, {"rope_scaling", {{"attention_factor", nullptr}, {"factor", 3.0}}}})
+           .dump(),
+       ErrorCode::kUnsupported, "rope_scaling.factor is 3.0; Skald supports only 32.0"},
   });
 }
 

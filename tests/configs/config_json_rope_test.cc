@@ -97,6 +97,16 @@ TEST_CASE("LongRoPE is read in all its spellings") {
   });
 }
 
+TEST_CASE("the context of YaRN's first training is told within its object, or beside it") {
+  json llama = With(JsonOf<Llama2_7B>(), {{"max_position_embeddings", 4096}});
+  llama["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4.0}};
+  CHECK(Parsed(llama).rope.original_context == 4096.0);
+  llama["original_max_position_embeddings"] = 1024;
+  CHECK(Parsed(llama).rope.original_context == 1024.0);
+  llama["rope_scaling"]["original_max_position_embeddings"] = 2048;
+  CHECK(Parsed(llama).rope.original_context == 2048.0);
+}
+
 TEST_CASE("layers without RoPE are those that no_rope_layers gives a 0, or each nth") {
   const json config = JsonOf<SmolLM3_3B>();
   CheckIs<SmolLM3_3B>(With(config, {{"no_rope_layers", nullptr}}));

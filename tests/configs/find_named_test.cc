@@ -126,7 +126,7 @@ std::vector<Change> TransformerChanges(const json& config) {
   };
   if (config.contains("query_pre_attn_scalar")) {
     changes.push_back({"query_pre_attn_scalar", config["query_pre_attn_scalar"].get<double>() + 0.5});
-    changes.push_back({"attn_logit_softcapping", 51.5});
+    if (config["model_type"] == "gemma2") changes.push_back({"attn_logit_softcapping", 51.5});
     changes.push_back({"final_logit_softcapping", 31.5});
   }
   const bool is_mixtral = config["model_type"] == "mixtral", has_experts = config.contains("num_local_experts");

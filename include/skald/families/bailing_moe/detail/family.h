@@ -43,7 +43,7 @@ inline TextModel ReadBailingMoe(const JsonFields& fields) {
   a.qkv_bias = fields.Flag("use_qkv_bias", false);
   a.attention_output_bias = fields.Flag("use_bias", false);
   a.qk_norm = fields.Flag("use_qk_norm", false);
-  a.feed_forward = ReadBailingExperts(fields);
+  SetExperts(ReadBailingExperts(fields), a);
   ReadFirstDenseLayers(fields, "first_k_dense_replace", a);
   return a;
 }

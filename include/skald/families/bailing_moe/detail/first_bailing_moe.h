@@ -46,7 +46,7 @@ inline ShortForm ReadFirstBailingMoe(const JsonFields& fields) {
   MixtureOfExperts experts = ReadExperts(fields, "num_experts", "num_experts_per_tok", "moe_intermediate_size");
   experts.normalized = fields.Flag("norm_topk_prob", true) && experts.chosen > 1;
   experts.shared_width = fields.Integer("num_shared_experts", 0, kMaxSharedExperts, 0) * experts.width;
-  a.feed_forward = experts;
+  SetExperts(experts, a);
   ReadFirstDenseLayers(fields, "first_k_dense_replace", a, 0);
   return a;
 }

@@ -91,7 +91,7 @@ inline LayerFlags ReadDenseLayers(const JsonFields& fields, int standard) {
 inline void AddDeepSeekV3Experts(const JsonFields& fields, int standard_dense_layers, ShortForm& a) {
   MixtureOfExperts experts = DeepSeekV3Experts();
   ReadDeepSeekV3Experts(fields, experts);
-  a.feed_forward = experts;
+  SetExperts(experts, a);
   const LayerFlags dense = ReadDenseLayers(fields, standard_dense_layers);
   SetDenseLayers(a, [&](uint32_t layer) { return dense[layer]; });
 }
@@ -182,7 +182,7 @@ inline void ReadGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, Mix
 inline void AddGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, ShortForm& a) {
   MixtureOfExperts experts = DeepSeekV3Experts();
   ReadGgufDeepSeekV3Experts(fields, is_glm, experts);
-  a.feed_forward = experts;
+  SetExperts(experts, a);
   ReadFirstDenseLayers(fields, "leading_dense_block_count", a, 0);
 }
 

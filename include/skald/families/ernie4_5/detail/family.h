@@ -43,7 +43,7 @@ inline TextModel ReadErnie45(const JsonFields& fields) {
 // Gives all layers from `first` to `last` experts whose numbers, counted from 1, `step` divides.
 inline void AddErnieExperts(MixtureOfExperts experts, uint32_t first, uint32_t last, uint32_t step, ShortForm& a) {
   experts.selection_bias = true;
-  a.feed_forward = experts;
+  SetExperts(experts, a);
   SetDenseLayers(a, [=](uint32_t layer) { return layer < first || layer > last || (layer + 1) % step != 0; });
 }
 

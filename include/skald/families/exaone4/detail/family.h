@@ -6,6 +6,7 @@
 #define SKALD_FAMILIES_EXAONE4_DETAIL_FAMILY_H_
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "skald/families/config/layer.h"
@@ -31,7 +32,13 @@ inline ShortForm WithoutRopeInFullLayers(ShortForm a) {
 }
 
 inline TextModel ReadExaone4(const JsonFields& fields) {
-  return WithoutRopeInFullLayers(ReadTransformer(fields, Exaone4Rules(fields.Find("sliding_window") != nullptr)));
+  const nlohmann::json* const window = fields.Find("sliding_window");
+  const ShortForm a = ReadTransformer(fields, Exaone4Rules(window != nullptr));
+  // The original takes the RoPE from all layers then, llama.cpp from none.
+  if (window != nullptr && a.window == 0) {
+    fields.Unsupported("sliding_window", *window, "null where no layer of layer_types has a window");
+  }
+  return WithoutRopeInFullLayers(a);
 }
 
 // llama.cpp knows the models with windows by their layers, too.

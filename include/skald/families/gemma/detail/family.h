@@ -18,9 +18,6 @@ inline FamilyRules GemmaRules() {
       .implied = ShortFormOf<GemmaFamily>(), .head_dim = 256, .reads_attention_bias = true, .gelu_means_tanh = true};
 }
 
-inline constexpr PassedFields kGemmaPassedJson[] = {
-    {"the older name of hidden_activation, which is read where that is missing", "", "hidden_act"}};
-
 inline constexpr ModelType kGemmaTypes[] = {{.name = GemmaFamily::kModelType, .read = ReadTransformerWith<GemmaRules>}};
 
 inline constexpr GgufArchitecture kGemmaArchitectures[] = {
@@ -30,8 +27,7 @@ struct GemmaRow {
   static constexpr FamilyRow kRow = {.name = "Gemma",
                                      .special = "heads wider than the stream, GELU, scaled embeddings",
                                      .model_types = kGemmaTypes,
-                                     .architectures = kGemmaArchitectures,
-                                     .passed_json = kGemmaPassedJson};
+                                     .architectures = kGemmaArchitectures};
   using Published = ConfigTypes<Gemma_2B, Gemma_7B>;
 };
 

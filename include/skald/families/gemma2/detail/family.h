@@ -27,8 +27,7 @@ inline FamilyRules Gemma2Rules() {
 
 inline constexpr PassedFields kGemma2PassedJson[] = {
     {"the older forms of layer_types, which are read where it is missing", "",
-     "sliding_window_pattern _sliding_window_pattern"},
-    {"the older name of hidden_activation, which is read where that is missing", "", "hidden_act"}};
+     "sliding_window_pattern _sliding_window_pattern"}};
 
 inline constexpr ModelType kGemma2Types[] = {
     {.name = Gemma2Family::kModelType, .read = ReadTransformerWith<Gemma2Rules>}};

@@ -34,6 +34,9 @@ inline FamilyRules Gemma3Rules() {
 // EmbeddingGemma (arXiv:2509.20354) sees both ways, half of its window on each side.
 inline TextModel ReadGemma3(const JsonFields& fields) {
   ShortForm a = ReadTransformer(fields, Gemma3Rules());
+  if (a.attention_softcap > 0.0f) {  // which the original ignores
+    fields.Unsupported("attn_logit_softcapping", a.attention_softcap, "null");
+  }
   if (a.both_ways && a.window > 0) a.window = a.window / 2 + 1;
   return a;
 }
@@ -61,8 +64,7 @@ inline void AddGemma3TextDefaults(nlohmann::json& defaults) {
 
 inline constexpr PassedFields kGemma3PassedJson[] = {
     {"the older forms of layer_types, which are read where it is missing", "",
-     "sliding_window_pattern _sliding_window_pattern"},
-    {"the older name of hidden_activation, which is read where that is missing", "", "hidden_act"}};
+     "sliding_window_pattern _sliding_window_pattern"}};
 
 inline constexpr PassedFields kGemma3PassedGguf[] = {
     {"of dense layers after the model, which OpenEncoder reads", "",

@@ -58,7 +58,7 @@ inline TextModel ReadHunyuanMoe(const JsonFields& fields) {
   const int shared = ReadHunyuanNumber(fields, "num_shared_expert", 1);
   if (shared != 1) fields.Unsupported("num_shared_expert", shared, "1");
   a.feed_forward_dim = 0;
-  a.feed_forward = experts;
+  SetExperts(experts, a);
   return a;
 }
 

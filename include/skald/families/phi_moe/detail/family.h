@@ -27,6 +27,9 @@ inline FamilyRules PhiMoeRules() {
           .gguf_rms_epsilon = true};
 }
 
+// The mixer chooses two experts, one after the other.
+inline constexpr int kMixedExperts = 2;
+
 // Of scores that come in twos, a router's noise in training says how near they must be to weigh against each other.
 inline void MixExperts(double noise, ShortForm& a) {
   ChangeExperts(a, [noise](MixtureOfExperts& experts) { experts.mixer_reach = static_cast<float>(2.0 * noise); });
@@ -43,6 +46,7 @@ inline void ReadPhiMoeScales(const JsonFields& fields, ShortForm& a) {
 }
 
 inline TextModel ReadPhiMoe(const JsonFields& fields) {
+  fields.Expect("num_experts_per_tok", kMixedExperts);
   ShortForm a = ReadTransformer(fields, PhiMoeRules());
   MixExperts(fields.Positive("router_jitter_noise", 0.01), a);
   ReadPhiMoeScales(fields, a);
@@ -53,6 +57,7 @@ inline TextModel ReadPhiMoe(const JsonFields& fields) {
 // llama.cpp normalises by RMSNorm and weighs experts by a softmax, other than the model was trained. Files have the
 // scale of Phi-3's LongRoPE instead of the published one.
 inline std::vector<DescribedModel> ReadPhiMoeGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  fields.Expect("expert_used_count", kMixedExperts);
   ShortForm a = ReadGgufModel(fields, PhiMoeRules(), facts);
   MixExperts(0.01, a);
   if (a.rope.scaling == RopeScaling::kLongRope) a.rope.attention_factor = 1.243163121016122f;

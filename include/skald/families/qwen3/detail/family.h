@@ -5,6 +5,10 @@
 #ifndef SKALD_FAMILIES_QWEN3_DETAIL_FAMILY_H_
 #define SKALD_FAMILIES_QWEN3_DETAIL_FAMILY_H_
 
+#include <algorithm>
+#include <cstddef>
+
+#include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/qwen3/qwen3.h"
 #include "skald/families/qwen3/qwen3_moe.h"
@@ -30,9 +34,21 @@ inline FamilyRules Qwen3MoeRules() {
           .experts = ExpertRule::kSomeLayers};
 }
 
+// The original gives all layers a window or none, whatever it reads of single ones.
+inline ShortForm ReadQwen3MoeLayers(const JsonFields& fields) {
+  ShortForm a = ReadTransformer(fields, Qwen3MoeRules());
+  const auto sliding = static_cast<size_t>(std::ranges::count(a.layers, LayerKind::kSlidingAttention));
+  if (sliding > 0 && sliding < a.layers.size()) {
+    fields.Unsupported("use_sliding_window", true, "false, unless all layers have the window");
+  }
+  return a;
+}
+
+inline TextModel ReadQwen3Moe(const JsonFields& fields) { return ReadQwen3MoeLayers(fields); }
+
 // Its router's weights add up to 1, whatever the field says that Qwen3-MoE has for it.
 inline TextModel ReadQwen3VlMoe(const JsonFields& fields) {
-  ShortForm a = ReadTransformer(fields, Qwen3MoeRules());
+  ShortForm a = ReadQwen3MoeLayers(fields);
   fields.Expect("norm_topk_prob", true);
   ChangeExperts(a, [](MixtureOfExperts& experts) { experts.normalized = true; });
   return a;
@@ -53,7 +69,7 @@ inline constexpr PassedFields kQwen3PassedGguf[] = {
 
 inline constexpr ModelType kQwen3Types[] = {
     {.name = Qwen3Family::kModelType, .read = ReadTransformerWith<Qwen3Rules>},
-    {.name = Qwen3MoeFamily::kModelType, .read = ReadTransformerWith<Qwen3MoeRules>},
+    {.name = Qwen3MoeFamily::kModelType, .read = ReadQwen3Moe},
     {.name = "qwen3_vl_text", .read = ReadTransformerWith<Qwen3Rules>, .outer = "qwen3_vl"},
     {.name = "qwen3_vl_moe_text", .read = ReadQwen3VlMoe, .outer = "qwen3_vl_moe"}};
 

@@ -54,18 +54,19 @@ inline void ReadLongRope(const JsonFields& fields, const RopeContext& context, R
     return;
   }
   const double stretched = context.fields.Size("max_position_embeddings") / rope.original_context;
+  fields.Expect("factor", stretched);  // of two that differ, versions of transformers take one or the other
   const double logarithm = PortableLog(std::fmax(stretched, 1.0)) / PortableLog(std::fmax(rope.original_context, 2.0));
   rope.attention_factor = static_cast<float>(std::sqrt(1.0 + logarithm));
 }
 
-// Reads a YaRN. Where no context of the first training is given, it is the model's. (transformers,
-// modeling_rope_utils.py; arXiv:2309.00071)
+// Reads a YaRN. The context of the first training may be given outside of `fields`; where it is not given, it is the
+// model's. (transformers, modeling_rope_utils.py; arXiv:2309.00071)
 inline void ReadYarn(const JsonFields& fields, const RopeContext& context, RopeSpec& rope) {
   constexpr const char* kOriginal = "original_max_position_embeddings";
   rope.scaling = RopeScaling::kYarn;
   rope.factor = fields.Positive("factor");
-  rope.original_context =
-      fields.Find(kOriginal) != nullptr ? fields.Size(kOriginal) : context.fields.Size("max_position_embeddings");
+  const JsonFields& holder = fields.Find(kOriginal) != nullptr ? fields : context.fields;
+  rope.original_context = holder.Size(holder.Find(kOriginal) != nullptr ? kOriginal : "max_position_embeddings");
   rope.high_frequency_factor = fields.Positive("beta_fast", 32.0);
   rope.low_frequency_factor = fields.Positive("beta_slow", 1.0);
   rope.whole_ramp = fields.Flag("truncate", true);

@@ -98,10 +98,17 @@ inline LayerFlags DeriveLayerTypes(const JsonFields& fields, const FamilyRules& 
   return slides;
 }
 
+// Whether the original of a family reads "layer_types": others take no notice of it.
+constexpr bool HasLayerTypes(LayerRule rule) { return rule == LayerRule::kUpper || rule == LayerRule::kAllButNth; }
+
 inline void ReadLayers(const JsonFields& fields, const FamilyRules& family, ShortForm& a) {
   const size_t count = LayerCount(fields);
-  const auto slides = ReadSlidingLayers(fields, count);
-  a.layers = KindsOf(slides ? *slides : DeriveLayerTypes(fields, family, count));
+  const auto given = ReadSlidingLayers(fields, count);
+  const LayerFlags slides = given && HasLayerTypes(family.layers) ? *given : DeriveLayerTypes(fields, family, count);
+  if (given && *given != slides) {
+    fields.Unsupported("layer_types", *fields.Find("layer_types"), "layers of one type, which sliding_window tells");
+  }
+  a.layers = KindsOf(slides);
   if (std::ranges::count(a.layers, LayerKind::kSlidingAttention) == 0) return;
   const auto standard = family.layers == LayerRule::kAll ? std::optional(4096) : std::nullopt;
   a.window = fields.Size("sliding_window", standard);
@@ -121,7 +128,9 @@ inline Activation ReadActivation(const JsonFields& fields, Activation standard, 
   if (value == "gelu_new" || value == "gelu_fast") return Activation::kGeluTanh;
   for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, standard}) {
     if (value != NameOf(activation)) continue;
-    if (newer && standard != Activation::kGeluTanh) fields.Expect("hidden_act", value);
+    const nlohmann::json* const older = newer ? fields.Find("hidden_act") : nullptr;
+    const bool is_first_gemma = gelu_means_tanh && older != nullptr && *older == nlohmann::json("gelu");
+    if (newer && !is_first_gemma) fields.Expect("hidden_act", value);
     return activation;
   }
   fields.Unsupported(name, value, R"("silu", "gelu_pytorch_tanh" and "gelu")");

@@ -63,6 +63,12 @@ inline std::set<uint32_t> ReadLayerNumbers(const JsonFields& fields, const char*
   return layers;
 }
 
+// Gives a model these experts, whose gates are of the model's activation.
+inline void SetExperts(MixtureOfExperts experts, ShortForm& a) {
+  experts.activation = a.activation;
+  a.feed_forward = experts;
+}
+
 // Leaves the layers without experts for which is_dense(layer) holds.
 template <class IsDense>
 void SetDenseLayers(ShortForm& a, IsDense is_dense) {
@@ -88,14 +94,13 @@ inline void ReadJsonExperts(const JsonFields& fields, ExpertRule rule, ShortForm
   const bool some = rule == ExpertRule::kSomeLayers;
   MixtureOfExperts experts =
       ReadExperts(fields, count, "num_experts_per_tok", some ? "moe_intermediate_size" : "intermediate_size");
-  experts.activation = a.activation;
   if (some) {
     experts.normalized = fields.Flag("norm_topk_prob", false);
     const auto dense = ReadLayerNumbers(fields, "mlp_only_layers");
     const auto step = static_cast<uint32_t>(fields.Size("decoder_sparse_step", 1));
     SetDenseLayers(a, [&](uint32_t layer) { return dense.contains(layer) || (layer + 1) % step != 0; });
   }
-  a.feed_forward = experts;
+  SetExperts(experts, a);
 }
 
 // Changes the experts of a model that has some.
@@ -114,8 +119,7 @@ inline void ReadGgufExperts(const JsonFields& fields, ExpertRule rule, ShortForm
   const bool some = rule == ExpertRule::kSomeLayers;
   MixtureOfExperts experts = ReadExperts(fields, "expert_count", "expert_used_count",
                                          some ? "expert_feed_forward_length" : "feed_forward_length");
-  experts.activation = a.activation;
-  a.feed_forward = experts;
+  SetExperts(experts, a);
 }
 
 }  // namespace skald::internal
