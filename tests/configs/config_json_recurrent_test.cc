@@ -171,6 +171,9 @@ TEST_CASE("Granite 4 may leave out what its class assumes, and what it cannot be
   CHECK(rotating.layers[1] == LayerKind::kFullAttention);
   CHECK(rotating.rope.base == 500.0);
   CHECK(Parsed(With(granite, {{"layer_types", nullptr}})).layers == std::vector(4, LayerKind::kMamba2));
+  json renamed = granite;
+  for (json& type : renamed["layer_types"]) type = type == "mamba" ? "linear_attention" : "full_attention";
+  CheckIs<testing::GoldenGranite4Moe>(renamed);
   CheckRefused(With(granite, {{"layer_types", {"mamba"}}}), ErrorCode::kDataLoss,
                "layer_types must be an array of num_hidden_layers names, but is an array of 1");
   CheckRefused(With(granite, {{"layer_types", json(4, "recurrent")}}), ErrorCode::kUnsupported,

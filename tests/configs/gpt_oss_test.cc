@@ -48,6 +48,7 @@ TEST_CASE("what a config.json of gpt-oss says counts") {
   sizes = GoldenGptOss(), sizes.slides = {true, true, false};
   CheckIs(With(config, {{"layer_types", {"sliding_attention", "sliding_attention", "full_attention"}}}), sizes);
   CheckIs(With(config, {{"layer_types", nullptr}}), GoldenGptOss());
+  CheckIs(With(config, {{"swiglu_alpha", 1.702}}), GoldenGptOss());  // as transformers 5.24 writes it
 }
 
 TEST_CASE("what a YaRN says counts") {

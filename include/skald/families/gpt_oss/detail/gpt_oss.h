@@ -30,6 +30,7 @@ inline LayerFlags GptOssSlidingLayers(const JsonFields& fields, size_t count) {
 inline DescribedModel ReadGptOss(const JsonFields& fields) {
   fields.Expect("attention_bias", true);
   fields.Expect("hidden_act", "silu");
+  fields.Expect("swiglu_alpha", 1.702);
   fields.Expect("swiglu_limit", 7.0);
   const MixtureOfExperts experts = ReadExperts(fields, "num_local_experts", "num_experts_per_tok", "intermediate_size");
   fields.Expect("experts_per_token", experts.chosen);  // the same by another name

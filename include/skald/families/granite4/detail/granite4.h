@@ -33,7 +33,12 @@ namespace skald::internal {
 // Layers of attention are `attention`, with RoPE or without.
 inline std::vector<LayerKind> ReadGraniteLayers(const JsonFields& fields, LayerKind attention) {
   std::vector<LayerKind> layers(LayerCount(fields), LayerKind::kMamba2);
-  const auto scans = ReadLayerTypes(fields, "layer_types", layers.size(), "attention", "mamba");
+  constexpr const char* kName = "layer_types";
+  const nlohmann::json* const types = fields.Find(kName);
+  const bool is_older = types == nullptr || !types->is_array() || types->empty() || types->front() == "mamba" ||
+                        types->front() == "attention";  // transformers 5 renamed both
+  const auto scans = is_older ? ReadLayerTypes(fields, kName, layers.size(), "attention", "mamba")
+                              : ReadLayerTypes(fields, kName, layers.size(), "full_attention", "linear_attention");
   for (size_t i = 0; scans && i < layers.size(); ++i) {
     if (!(*scans)[i]) layers[i] = attention;
   }
