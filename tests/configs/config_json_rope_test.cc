@@ -19,6 +19,7 @@ TEST_CASE("a RoPE base that is absent is the one that transformers assumes") {
   const json absent = {{"rope_theta", nullptr}, {"rope_local_base_freq", nullptr}};
   CHECK(Parsed(With(JsonOf<Llama2_7B>(), absent)).rope.base == 10000.0);
   CHECK(Parsed(With(JsonOf<Mistral_7B_V0_3>(), absent)).rope.base == 10000.0);
+  CHECK(Parsed(With(JsonOf<Mixtral_8x7B>(), absent)).rope.base == 1000000.0);
   CHECK(Parsed(With(JsonOf<Qwen2_5_0_5B>(), absent)).rope.base == 10000.0);
   CHECK(Parsed(With(JsonOf<Qwen3_4B>(), absent)).rope.base == 10000.0);
   CHECK(Parsed(With(JsonOf<Gemma_2B>(), absent)).rope.base == 10000.0);
@@ -103,7 +104,11 @@ TEST_CASE("the context of YaRN's first training is told within its object, or be
   CHECK(Parsed(llama).rope.original_context == 4096.0);
   llama["original_max_position_embeddings"] = 1024;
   CHECK(Parsed(llama).rope.original_context == 1024.0);
+  llama["rope_scaling"]["original_max_position_embeddings"] = 1024;
+  CHECK(Parsed(llama).rope.original_context == 1024.0);
   llama["rope_scaling"]["original_max_position_embeddings"] = 2048;
+  CheckRefused(llama, ErrorCode::kUnsupported, "original_max_position_embeddings is 1024; Skald supports only 2048");
+  llama.erase("original_max_position_embeddings");
   CHECK(Parsed(llama).rope.original_context == 2048.0);
 }
 

@@ -46,6 +46,12 @@ TEST_CASE("Phi-3.5-MoE chooses two experts") {
                "num_experts_per_tok is 3; Skald supports only 2");
 }
 
+TEST_CASE("a RoPE base that a file of Phi-3.5-MoE lacks is the one that transformers assumes") {
+  json phi = GoldenConfig("phimoe");
+  for (const char* const name : {"rope_theta", "rope_scaling", "rope_parameters"}) phi.erase(name);
+  CHECK(config_json::Parsed(phi).rope.base == 1000000.0);
+}
+
 TEST_CASE("EXAONE 4 with a window that no layer has is refused: programs differ in which layers have a RoPE") {
   json exaone = GoldenConfig("exaone4");
   exaone["layer_types"] = json(exaone["layer_types"].size(), "full_attention");

@@ -16,6 +16,7 @@ namespace skald {
 struct MixtralFamily {
   static constexpr std::string_view kModelType = "mixtral";
   static constexpr float kNormEpsilon = 1e-5f;
+  static constexpr RopeSpec kRope = {.base = 1000000.0};
   static constexpr bool kTiedEmbeddings = false;
 };
 
@@ -26,7 +27,6 @@ struct Mixtral_8x7B : MixtralFamily {
   static constexpr int kHeads = 32, kKVHeads = 8, kHeadDim = 128;
   static constexpr auto kLayers = RepeatLayers<32>({LayerKind::kFullAttention});
   static constexpr MixtureOfExperts kFeedForward = {.experts = 8, .chosen = 2, .width = 14336};
-  static constexpr RopeSpec kRope = {.base = 1000000.0};
 };
 
 }  // namespace skald

@@ -15,6 +15,7 @@ namespace skald {
 
 struct PhiMoeFamily {
   static constexpr std::string_view kModelType = "phimoe";
+  static constexpr RopeSpec kRope = {.base = 1000000.0};
   static constexpr Activation kActivation = Activation::kSilu;
   static constexpr LayerNorm kNorm = {.epsilon = 1e-5f};
   static constexpr bool kTiedEmbeddings = false;

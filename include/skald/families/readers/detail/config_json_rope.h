@@ -101,12 +101,21 @@ inline int LongestTextOfPlainRope(const JsonFields& fields) {
   return is_dynamic ? fields.Size("max_position_embeddings") : 0;
 }
 
+// Refuses a context of the first training that is told within the object of a RoPE and, otherwise, beside it: older
+// versions of transformers take the former, newer ones the latter.
+inline void ExpectOneContext(const JsonFields& fields, const RopeContext& context) {
+  constexpr const char* kOriginal = "original_max_position_embeddings";
+  const nlohmann::json* const inside = fields.Find(kOriginal);
+  if (inside != nullptr) context.fields.Expect(kOriginal, *inside);
+}
+
 // Reads a RoPE from the object that holds its type and the parameters of that type, and sometimes its base.
 inline RopeSpec ReadRope(const JsonFields& fields, const RopeContext& context, double base) {
   RopeSpec rope = {.base = fields.Positive("rope_theta", base)};
   const char* const type_name = NameOfRopeType(fields);
   const std::string type = fields.String(type_name, NameOf(RopeScaling::kNone));
   if (type == NameOf(RopeScaling::kNone)) return rope;
+  ExpectOneContext(fields, context);
   if (type == NameOf(RopeScaling::kLongRope) || type == "su") {  // as Phi-3's first files had it
     ReadLongRope(fields, context, rope);
     return rope;
