@@ -140,6 +140,8 @@ TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refus
         {{Changed("rope_scaling", {{"rope_type", type}, {"factor", 4.0}}), ErrorCode::kUnsupported, is.c_str()}});
   }
   json sliding = With(JsonOf<Gemma3_1B>(), {{"rope_scaling", nullptr}});
+  json of_both = sliding;
+  of_both["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 3e4}};
   sliding["rope_parameters"]["sliding_attention"] = {{"rope_type", "dynamic"}};
   CheckRefused({
       {Changed("rope_scaling", {{"type", "ntk"}, {"factor", 4.0}}), ErrorCode::kUnsupported,
@@ -150,6 +152,7 @@ TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refus
        "rope_scaling.low_freq_factor is missing"},
       {Changed("rope_scaling", {{"rope_type", 3}}), ErrorCode::kDataLoss, "rope_scaling.rope_type must be a string"},
       {sliding.dump(), ErrorCode::kUnsupported, "rope_parameters.sliding_attention.rope_type is \"dynamic\""},
+      {of_both.dump(), ErrorCode::kNotFound, "rope_parameters.sliding_attention is missing"},
       {Changed("partial_rotary_factor", 0.5), ErrorCode::kUnsupported, "partial_rotary_factor is 0.5"},
       {Changed("rope_scaling", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}), ErrorCode::kUnsupported,
        "rope_scaling.partial_rotary_factor is 0.5"},

@@ -171,6 +171,8 @@ inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& 
   if (const std::optional<JsonFields> parameters = fields.Object("rope_parameters")) {
     const bool by_type = parameters->Contains("full_attention") || parameters->Contains("sliding_attention");
     if (by_type) sliding = parameters->Object("sliding_attention");
+    // The original of a family with two RoPEs takes no notice of one for both.
+    if (!by_type && a.sliding_rope && parameters->Contains("rope_type")) parameters->Missing("sliding_attention");
     if (!full) full = by_type ? parameters->Object("full_attention") : parameters;
   }
   for (const auto* rope : {&full, &sliding}) {

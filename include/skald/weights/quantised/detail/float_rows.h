@@ -50,10 +50,10 @@ class FloatRows : public QuantisedRows {
 class MultipliedRows final : public FloatRows {
  public:
   /// There are as many factors as columns.
-  MultipliedRows(std::unique_ptr<QuantisedRows> rows, std::vector<float> factors)
+  MultipliedRows(std::unique_ptr<QuantisedRows> rows, std::vector<float> of_columns)
       : FloatRows(rows->shape[0], rows->shape[1]) {
     stored_as = rows->stored_as, stored_bytes = rows->stored_bytes;
-    rows->factors = std::move(factors);
+    rows->factors = std::move(of_columns);
     coded = std::move(rows);
   }
 

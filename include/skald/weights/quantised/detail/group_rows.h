@@ -146,7 +146,7 @@ class GroupRows : public QuantisedRows {
 
   Form FormFor(const Facts& facts) const {
     if (HaveGroupsOf(32) && facts.halves) {
-      if (const GroupFormat* const format = FormatOfHalves(facts)) return {format};
+      if (const GroupFormat* const found = FormatOfHalves(facts)) return {found};
     }
     if (!HaveGroupsOf(kCodeGroup)) return {};
     if (facts.four_bit_floats) return {&kFormatOfBytes<NVFP4>};
