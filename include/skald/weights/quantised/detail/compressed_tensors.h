@@ -252,7 +252,7 @@ inline std::unique_ptr<QuantisedRows> WholeNumbersOf(const ModuleTensors& module
   }
   if (!module.all.status()) return nullptr;
   // Bytes have the numbers of more bits if another group of config.json is meant.
-  const bool are_few = codes->dtype_name != "I8" || HasBytesOf(*codes, sizes->bits);
+  const bool are_few = codes->dtype_name != "I8" || sizes->bits == 8 || HasBytesOf(*codes, sizes->bits);
   return std::make_unique<WholeNumberRows>(WholeNumberRows::Tensors{codes, scales, zeros}, cols, group,
                                            are_few ? sizes->bits : 8, std::move(of_columns));
 }
